@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -58,6 +59,15 @@ def refused(folder, name, content, **keys) -> str:
 )
 def test_text_of_stl(tmp_path, content, solid):
     assert count(tmp_path, "a.stl", content) == solid
+
+
+def test_many_solids_in_one_line(tmp_path):
+    """The time is proportional to their number: here less than 1 s, not minutes."""
+    corner = "facet normal 0 0 0 outer loop vertex 1 1 1 vertex 1 1 1 vertex 1 1 1 endloop endfacet"
+    begin = time.perf_counter()
+    many = f"solid a {corner} endsolid a " * 50_000
+    assert count(tmp_path, "a.stl", many + TEXT.replace("\n", " ")) == 512
+    assert time.perf_counter() - begin < 20
 
 
 @pytest.mark.parametrize(
@@ -143,6 +153,7 @@ def test_polygons_of_obj(tmp_path):
         ("f 1 2", "line 14: a face has 2 vertices; allowed: 3 or more"),
         ("f 1 2 x", "line 14: 'x' is not the number of a vertex"),
         ("v 1,5 2 3", "line 14: '1,5' has a decimal comma"),
+        ("v 1_5 2 3", "line 14: '1_5' is not a number"),
         ("v 1 2", "line 14: a vertex has 2 numbers; allowed: 3 or more"),
     ],
 )
@@ -150,6 +161,15 @@ def test_errors_in_obj_name_the_line(tmp_path, line, message):
     lines = part(ONE).split("\n")
     lines.insert(13, line)
     assert message in refused(tmp_path, "a.obj", "\n".join(lines))
+
+
+@pytest.mark.parametrize(
+    "comment", ["# made from C:\\models\\", "mtllib C:\\models\\", "#v 1 2 3 \\"]
+)
+def test_comments_of_obj(tmp_path, comment):
+    """A backslash at their end does not join the next line; they may follow a vertex or a face."""
+    lines = [f"{line} # {k}" for k, line in enumerate(part(ONE).split("\n"))]
+    assert count(tmp_path, "a.obj", "\n".join([comment, *lines])) == 512
 
 
 HEADER = """ply
@@ -186,11 +206,17 @@ def test_text_of_ply(tmp_path):
     content = HEADER.format("ascii") + "\n".join(rows)
     assert count(tmp_path, "a.ply", content) == 512
     assert count(tmp_path, "a.ply", content.replace("\n", "\r\n")) == 512
+    assert count(tmp_path, "a.ply", content.replace("by hand", "by Åse \x0b x")) == 512
     found = refused(tmp_path, "a.ply", content.replace("14.25", "14,25", 1))
     assert "(line 14: '14,25' has a decimal comma" in found
     assert "whose vertices are not whole numbers" in refused(
         tmp_path, "a.ply", content.replace("4 0 2 3 1", "4 0 2 3 1.5")
     )
+
+
+def test_an_empty_ply(tmp_path):
+    content = HEADER.format("ascii").replace("vertex 8", "vertex 0").replace("face 7", "face 0")
+    assert refused(tmp_path, "a.ply", content).startswith("'a.ply' contains no triangles")
 
 
 CASE = """

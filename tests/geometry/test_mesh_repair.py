@@ -78,6 +78,13 @@ def test_repairs(tmp_path, triangles, changes):
     assert not any("thin" in line for line in findings(found, tmp_path))
 
 
+def test_the_size_is_that_of_the_repaired_surface(tmp_path):
+    far = loose([200, 0, 0], [202, 0, 0], [200, 3, 1])
+    found = body(tmp_path, far, repair=True, scale=None, length=16, at=[12] * 3, anchor="centre")
+    assert found.bounds() == pytest.approx(np.array([[4] * 3, [20] * 3]))
+    assert cells(found, SIZE).sum() == 16**3
+
+
 @pytest.mark.parametrize("again", [BOX, INSIDE_OUT])
 def test_all_triangles_twice(tmp_path, again):
     both = np.concatenate([BOX, again])

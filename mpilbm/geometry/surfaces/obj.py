@@ -4,7 +4,8 @@
     f A B C ...         a face of three or more vertices, each I, I/T, I//N or I/T/N
 
 I counts vertices from 1, or backwards from -1, the last vertex before this line. Lines that begin
-with other words are ignored. A backslash at the end joins a line to the next one.
+with other words are ignored, and so is what follows a `#`. A backslash at the end joins a line to
+the next one, but not in a comment or in the name of a file of materials, `mtllib`.
 """
 
 from collections.abc import Sequence
@@ -54,17 +55,19 @@ def surface(data: bytes) -> tuple[Floats, Ints]:
     except ValueError:
         raise _problem(lines, len(words)) from None
     corners = np.fromiter(chain.from_iterable(faces), np.int64)
-    return vertices, triangles(corners, np.fromiter(map(len, faces), np.int64))
+    return vertices, triangles(corners, np.fromiter(map(len, faces), np.int64), vertices)
 
 
 def _lines(text: bytes) -> list[bytes]:
     """The lines. Where a backslash joins lines, the first one has the words of all."""
     lines = LINE_END.split(text) if b"\r" in text else text.split(b"\n")
+    if b"#" in text:
+        lines = [line.split(b"#", 1)[0] for line in lines]
     if b"\\" not in text:
         return lines
     first, parts = 0, [b""]
     for k, line in enumerate(lines):
-        joins = line.rstrip().endswith(b"\\")
+        joins = line.rstrip().endswith(b"\\") and not line.startswith(b"mtllib")
         parts.append(line.rstrip()[:-1] if joins else line)
         lines[k] = b""
         if not joins:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from mpilbm.geometry.surfaces.polygons import triangles
 from mpilbm.geometry.surfaces.text import (
+    LINE_END,
     Unreadable,
     is_number,
     line_number,
@@ -83,11 +84,11 @@ def surface(data: bytes) -> tuple[Floats, Ints]:
     if not set("xyz") <= vertices.columns.keys():
         raise Unreadable("its header names no vertices with the properties x, y and z")
     points = np.stack([vertices.columns[axis].astype(np.float64) for axis in "xyz"], axis=1)
-    return points, _triangles(faces)
+    return points, _triangles(faces, points)
 
 
-def _triangles(faces: Table) -> Ints:
-    """The triangles of the faces."""
+def _triangles(faces: Table, points: Floats) -> Ints:
+    """The triangles of the faces between points (m, 3)."""
     name = next((name for name in INDICES if name in faces.lists), "")
     if not name and len(faces.lists) > 1:
         raise Unreadable(f"its header names no faces with a list {' or '.join(INDICES)}")
@@ -100,14 +101,14 @@ def _triangles(faces: Table) -> Ints:
         raise Unreadable(f"face {short} (counted from 0) has {corners}; allowed: 3 or more")
     if not (np.abs(indices) < LARGEST).all() or (indices != np.floor(indices)).any():
         raise Unreadable("it has faces whose vertices are not whole numbers")
-    return triangles(indices.astype(np.int64), lengths)
+    return triangles(indices.astype(np.int64), lengths, points)
 
 
 def _header(text: bytes) -> tuple[str, list[Element]]:
     """The byte order, "" for text, and the elements."""
     order, elements = None, []
-    for number, line in enumerate(text.decode("latin-1").splitlines()[1:], 2):
-        words = line.split()
+    for number, line in enumerate(LINE_END.split(text)[1:], 2):
+        words = line.decode("latin-1").split()
         try:
             match words:
                 case ["format", name, *_]:
@@ -127,7 +128,7 @@ def _header(text: bytes) -> tuple[str, list[Element]]:
                 case _:
                     raise ValueError
         except (KeyError, ValueError, IndexError):
-            raise Unreadable(f"line {number}: {shown(line.encode())} is not a line of a header "
+            raise Unreadable(f"line {number}: {shown(line)} is not a line of a header "
                              "of PLY") from None  # fmt: skip
     if order is None:
         raise Unreadable("its header has no line 'format'")
@@ -186,7 +187,9 @@ def _uniform(data: bytes, at: int, order: str, element: Element) -> tuple[Table,
     None if the lengths differ.
     """
     if not element.count or not element.order:
-        return Table(), at
+        nothing = np.empty(0), np.empty(0, np.int64)
+        columns = dict.fromkeys(element.numbers, nothing[0])
+        return Table(columns, dict.fromkeys(element.lists, nothing)), at
     counts, end = {}, at  # lengths of the lists in the first row
     for name in element.order:
         if name in element.numbers:

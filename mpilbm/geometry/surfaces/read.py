@@ -53,7 +53,7 @@ def _problem(found: Triangles, edges: Ints, twice: Ints) -> str:
     if not len(edges):
         return (f"{copies}; allowed: once; remove the copies in the program that made it, or set "
                 "repair = true, which removes them")  # fmt: skip
-    also = f" ({counted(twice.size, 'triangle')} occur more than once)" if twice.size else ""
+    also = f" ({counted(twice.size, 'triangle')} more than once)" if twice.size else ""
     return (
         f"{open_text(edges, found.vertices)}{also}; allowed: a closed surface, in which "
         "every edge belongs to two triangles (or another even number); close it in the program "

@@ -50,7 +50,10 @@ def repaired(surface: Triangles) -> Triangles:
     vertices, faces, counts["holes filled"] = _filled(vertices, faces)
     changes = ", ".join(f"{what}: {count}" for what, count in counts.items() if count)
     what = f"closed {open_text(before, surface.vertices)}" if len(before) else "repaired"
-    return Triangles(vertices, faces, f"{what}; {changes or 'nothing changed'}")
+    used, index = np.unique(faces, return_inverse=True)  # the bounding box is that of the rest
+    return Triangles(
+        vertices[used], index.reshape(-1, 3), f"{what}; {changes or 'nothing changed'}"
+    )
 
 
 def open_text(edges: Ints, vertices: Floats) -> str:
@@ -89,10 +92,11 @@ def _flat_parts(vertices: Floats, faces: Ints, tolerance: float) -> Flags:
     order = np.argsort(part[faces[:, 0]], kind="stable")
     parts, begin = np.unique(part[faces[order, 0]], return_index=True)
     wrong = np.zeros(len(faces), bool)
-    for name, (first, last) in zip(parts, pairwise([*begin, len(faces)]), strict=True):
-        if name in is_open:
-            mine = order[first:last]
-            wrong[mine] = _is_flat(vertices[faces[mine]], tolerance)
+    ends = np.append(begin[1:], len(faces))
+    some = np.isin(parts, is_open)
+    for first, last in zip(begin[some], ends[some], strict=True):
+        mine = order[first:last]
+        wrong[mine] = _is_flat(vertices[faces[mine]], tolerance)
     return wrong
 
 

@@ -53,7 +53,9 @@ FACET = re.compile(
 SOLID = re.compile(rb"\s*solid(?=\s|\Z)", re.IGNORECASE)
 ENDSOLID = re.compile(rb"\s*end\s*solid(?=\s|\Z)", re.IGNORECASE)
 IGNORED = re.compile(rb"\s*(?:color\b|#)[^\r\n]*", re.IGNORECASE)  # lines that some programs add
-BEGINS = re.compile(rb"(?<!\S)facet\s+normal\s+[-+.\d]", re.IGNORECASE)
+NAME_END = re.compile(  # the end of its line, or the next facet
+    rb"(?P<line>\r\n|\r|\n)|(?<!\S)facet\s+normal\s+[-+.\d]", re.IGNORECASE
+)
 NEXT_SOLID = re.compile(rb"(?<!\S)solid(?!\S)", re.IGNORECASE)
 WORD = re.compile(rb"\S+")
 
@@ -115,13 +117,20 @@ def _after_name(data: bytes, at: int, ended: bool) -> tuple[int, int]:
 
     ended: whether the name follows `endsolid`.
     """
-    end = LINE_END.search(data, at)
-    stop = end.start() if end else len(data)
-    facet = BEGINS.search(data, at, stop)
+    found = NAME_END.search(data, at)
+    end = found.start() if found else len(data)
     if not ended:
-        return (facet.start() if facet else stop), at
-    solid = NEXT_SOLID.search(data, at, facet.start()) if facet else None
-    return (facet.start(), solid.start()) if facet and solid else (stop, -1)
+        return end, at
+    if found is None or found["line"]:
+        return end, -1
+    solid = NEXT_SOLID.search(data, at, end)
+    return (end, solid.start()) if solid else (_line_end(data, at), -1)
+
+
+def _line_end(data: bytes, at: int) -> int:
+    """The position of the next line end, or that of the end of the file."""
+    found = LINE_END.search(data, at)
+    return found.start() if found else len(data)
 
 
 def _facets(data: bytes, at: int, blocks: list[Floats]) -> int:

@@ -49,7 +49,10 @@ def shown(word: bytes) -> str:
 
 def numbers(words: Iterable[bytes]) -> NDArray[np.float64]:
     """The numbers that the words are; ValueError if one is not a number."""
-    return np.array(list(map(float, words)), np.float64)
+    found = list(words)
+    if b"_" in b" ".join(found):  # which `float` accepts, as in 1_000
+        raise ValueError
+    return np.array(list(map(float, found)), np.float64)
 
 
 def is_number(word: bytes) -> bool:

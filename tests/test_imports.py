@@ -69,9 +69,21 @@ def imported(nodes) -> set[str]:
     return found
 
 
+def run_time(nodes):
+    """The nodes without those in blocks `if TYPE_CHECKING`."""
+    for node in nodes:
+        if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+            yield node
+            yield from run_time(ast.iter_child_nodes(node))
+
+
 @cache
 def imported_by(name: str) -> frozenset[str]:
-    return frozenset(imported(ast.walk(tree(MODULES[name]))))
+    """What a module imports; of `model`, whose protocols name classes above it, at run time."""
+    nodes = run_time if within(name, "model") else ast.walk
+    return frozenset(
+        imported(nodes(tree(MODULES[name]) if nodes is ast.walk else [tree(MODULES[name])]))
+    )
 
 
 def own(names: Iterable[str]) -> set[str]:

@@ -82,7 +82,7 @@ def _of_scalars(case, kernels, parity: int) -> list[KernelText]:
     for k, scalar in enumerate(kernels.scalars):
         view = case.of_scalar(k)
         own = scalar.own(parity) + list_kernels(view, scalar, parity)
-        own += _flux_kernels(view, scalar, parity) if k in case.transported else []
+        own += _flux_kernels(view, scalar, parity) if k in case.needs.transported else []
         for kernel in own:
             kernel.fluid = k + 1
         found += own
@@ -130,8 +130,8 @@ def optional_kernels(case, diagnostics: Diagnostics) -> list:
     found += [diagnostics.flux(parity) for parity in parities if fluxes]
     at_points = PointKernels(diagnostics)
     found += at_points.basic() + (at_points.others() if points else [])
-    found += [diagnostics.transport(case.transported)] if case.transported else []
-    return found + (Samples(diagnostics).all() if case.sampled else [])
+    found += [diagnostics.transport(case.needs.transported)] if case.needs.transported else []
+    return found + (Samples(diagnostics).all() if case.needs.sampled else [])
 
 
 def list_kernels(case, kernels, parity: int) -> list:
@@ -158,8 +158,10 @@ def list_kernels(case, kernels, parity: int) -> list:
     )
     found.append(take_in(kernels, parity, lowest))
     for name, boundary in weighed_boundaries(case).items():
-        asked = case.split, case.framed
+        asked = case.needs.split, case.needs.framed
         found.append(forces.force_kernel(kernels, boundary, name, parity, walls, *asked))
-    if case.weighed and parity == 0:
+    if case.needs.weighed and parity == 0:
         found += [forces.sums_kernel(), cell_values.state_kernel()]
-    return found + ([cell_values.stress_kernel(kernels, parity, lowest)] if case.split else [])
+    return found + (
+        [cell_values.stress_kernel(kernels, parity, lowest)] if case.needs.split else []
+    )

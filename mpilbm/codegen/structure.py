@@ -29,8 +29,8 @@ def structure(case) -> dict:
         "wrapping": case.domain.periodic[-1],
         "initial": start(fluid),
         "weighed": list(weighed_boundaries(case)),
-        "framed": case.framed,
-        "split": case.split,
+        "framed": case.needs.framed,
+        "split": case.needs.split,
         "optional": options(case),
     }
 
@@ -41,7 +41,7 @@ def _scalar_structure(case) -> dict:
 
     views = [case.of_scalar(k) for k in range(len(case.scalars))]
     walls = [[boundary_structures(view), rows_end_in_walls(view)] for view in views]
-    return of_scalars(case) | {"walls_of_scalars": walls, "transported": case.transported}
+    return of_scalars(case) | {"walls_of_scalars": walls, "transported": case.needs.transported}
 
 
 def _coupled_structure(case) -> dict:
@@ -68,8 +68,8 @@ def _coupled_structure(case) -> dict:
 
 def options(case) -> list[bool]:
     """Which of the kernels of `programs.optional_kernels` a case has."""
-    roles = case.kernel_roles
-    return [case.sampled, case.run.compares_velocity, "flux" in roles, POINTS in roles]
+    roles = case.needs.roles
+    return [case.needs.sampled, case.run.compares_velocity, "flux" in roles, POINTS in roles]
 
 
 def averaged(case) -> bool:
@@ -96,7 +96,7 @@ def boundaries(case) -> list:
 
 def weighed_boundaries(case) -> dict[str, Any]:
     """One boundary for each structure of the bodies whose forces are measured, by `list_name`."""
-    found = (case.bodies[k].boundary for k in case.weighed)
+    found = (case.bodies[k].boundary for k in case.needs.weighed)
     return {list_name(case, boundary): boundary for boundary in found}
 
 

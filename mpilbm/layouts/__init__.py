@@ -21,7 +21,7 @@ from typing import ClassVar, NamedTuple
 
 from mpilbm.layouts.formats import Formats
 from mpilbm.layouts.grid import Grid
-from mpilbm.layouts.wanted import Wanted
+from mpilbm.model.case import Case
 from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import Parameters, find, make, names
 
@@ -130,7 +130,7 @@ class Layout(Parameters):
         sizes = planes, rows, nx, slots, ghost
         return Grid.dense("f", *sizes, staggered, formats.widths, tails=formats.tails)
 
-    def conflicts(self, case: Wanted) -> list[str]:
+    def conflicts(self, case: Case) -> list[str]:
         """Everything in a case that the layout does not support, as ends of sentences.
 
         All rules about layouts are here and in the methods that override this one.
@@ -156,7 +156,7 @@ class Layout(Parameters):
             ]
         return found
 
-    def problems(self, case: Wanted) -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """Errors: the conflicts with a case, and the layouts that have none."""
         found = self.conflicts(case)
         if not found:

@@ -6,7 +6,7 @@ from pydantic import Field, field_validator
 
 from mpilbm.layouts import HERE, Layout, Place
 from mpilbm.layouts.nodes import NodeGrid
-from mpilbm.layouts.wanted import Wanted
+from mpilbm.model.case import Case
 from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import find, make, names, register
 
@@ -40,7 +40,7 @@ class Indirect(Layout):
                              f"allowed: {', '.join(allowed)}")  # fmt: skip
         return value
 
-    def conflicts(self, case: Wanted) -> list[str]:
+    def conflicts(self, case: Case) -> list[str]:
         """Also: sheets between fluid cells."""
         found = super().conflicts(case)
         if any(body.shape and body.shape.cuts for body in case.bodies):

@@ -27,7 +27,7 @@ from typing import Any
 
 from mpilbm.layouts import HERE, Layout, Place, against
 from mpilbm.layouts.formats import Formats, Tail
-from mpilbm.layouts.wanted import Wanted
+from mpilbm.model.case import Case
 from mpilbm.physics.algebra import pairs
 from mpilbm.physics.hermite import moments_of, populations
 from mpilbm.physics.lattices import Lattice
@@ -61,7 +61,7 @@ class Moments(Layout):
     sweep = True
     storages = (*Layout.storages, "mixed")
 
-    def conflicts(self, case: Wanted) -> list[str]:
+    def conflicts(self, case: Case) -> list[str]:
         """Also: collisions, equilibria and forces with moments above the second order."""
         found = super().conflicts(case)
         for fluid in case.fluids:

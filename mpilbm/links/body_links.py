@@ -113,16 +113,18 @@ class BodyLinks:
 
     @classmethod
     def find(cls, case, slab, lists: Sequence[EntryList]) -> "BodyLinks":
-        """Select from the entries of a slab those that the forces on `case.weighed` need."""
-        mine = [each.of_bodies(case.weighed) for each in lists]
+        """Select from the entries of a slab those that the forces on `case.needs.weighed` need."""
+        mine = [each.of_bodies(case.needs.weighed) for each in lists]
         pairs = [(each, flags) for each, flags in zip(lists, mine, strict=True) if flags.any()]
         measured = tuple(Selected(replace(each.entries, writes=Writes.MEASURED), each.rows)
                          for each in _selected(pairs))  # fmt: skip
-        beside = [each for each in lists if case.split or each.boundary.mirrors]
+        beside = [each for each in lists if case.needs.split or each.boundary.mirrors]
         cells = np.concatenate([np.empty(0, np.int64), *(m.entries.cells for m in measured)])
         staged = tuple(_selected((each, np.isin(each.cells, cells)) for each in beside))
         owners = {owner.place: owner.body for each in lists for owner in each.owners}
-        numbers = {p: case.weighed.index(b) for p, b in owners.items() if b in case.weighed}
+        numbers = {
+            p: case.needs.weighed.index(b) for p, b in owners.items() if b in case.needs.weighed
+        }
         return cls(staged, measured, Chunks.of(slab, [m.entries for m in measured], numbers))
 
     @property

@@ -14,6 +14,7 @@ LAYERS = (  # (folders and top-level modules, what they are)
     ("choice", "a field of the case file that selects a registered class"),
     ("formulas", "formulas of the case file: parser, functions, values"),
     ("verdicts", "measured limits of accuracy and stability"),
+    ("model", "what lower layers may know of a case"),
     ("physics", "lattices, equilibria, collisions, closures, forcing, boundaries, couplings"),
     ("layouts", "how populations lie in memory"),
     ("parallel", "ranks, slabs, launchers, collective agreement"),

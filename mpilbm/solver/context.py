@@ -77,7 +77,7 @@ class SlabContext:
         storage = case.precision.storage
         grid = case.layout.grid(case.lattice, *size, geometry.around, case.ghost, storage)
         grid = replace(grid, wraps=slab.wraps)
-        kernels = device.compile(program, case.kernel_roles)
+        kernels = device.compile(program, case.needs.roles)
         listed: Sequence[EntryList] = grid.unlisted(geometry.lists, case.lattice)
         walls = BoxWalls.of(case, slab, grid)
         if program.sweep and device.apply_walls(kernels, walls, grid):

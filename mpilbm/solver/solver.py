@@ -72,9 +72,9 @@ class Solver:
         self.times, self.ahead = StepTimes(device), StepsAhead(self.context.bulk)
         self.recordings = Recordings(device, exchanger.recordings)
         self.bounds: dict[str, Bounds] = {}
-        self.transport = Transport(self.diagnostics, carried) if case.transported else None
+        self.transport = Transport(self.diagnostics, carried) if case.needs.transported else None
         self.exchanged = None
-        if case.weighed:
+        if case.needs.weighed:
             self.exchanged = MomentumExchange(self.fluids[0], self.lists[0], geometry)
 
     def _lists(self, fluid: Populations) -> BoundaryLists:

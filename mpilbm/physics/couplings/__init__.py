@@ -162,7 +162,7 @@ class Coupling(Parameters):
                 allowed = ", ".join(name for name, one in kinds.items() if not _reads_cell(one))
                 found.append(f"{key}: found '{boundary.name}' or a velocity, but {self.name} needs "
                              f"walls at rest; allowed: {allowed}, without velocity")  # fmt: skip
-        if case.weighed:
+        if case.needs.weighed:
             found.append(f"forces on bodies are not computed with {self.name}, because they do not "
                          "include the wetting forces; remove the output body_forces")  # fmt: skip
         return found

@@ -20,7 +20,8 @@ def default_style(**settings: Any) -> Iterator[None]:
 
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update(settings)
+        parameters: Any = matplotlib.rcParams  # the names of its keys are literal types
+        parameters.update(settings)
         yield
 
 

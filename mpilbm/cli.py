@@ -87,8 +87,8 @@ def names_option(option: str, text: str):
 @names_option("lattice", "Lattices.  [default: D3Q19]")
 @names_option("collision", "Collisions.  [default: trt]")
 @names_option("layout", "Memory layouts.  [default: ab]")
-@names_option("precision", "single, half, mixed, mixed_moments, double.  "
-              "[default: single]")  # fmt: skip
+@names_option("precision", "compute/storage: float32/float32, float32/float16, float32/mixed, "
+              "float64/float32, float64/float64.  [default: float32/float32]")  # fmt: skip
 @names_option("setting", "Standard boxes: periodic, cavity, porous, duct.  "
               "[default: the first three]")  # fmt: skip
 @click.option("--size", metavar="N|NxNxN,…", help="Cells of a box, for each rank.  "
@@ -254,7 +254,8 @@ def new(name, template, dimensions, list_cases):
 @click.option("--step", type=click.IntRange(0), help="Step of the snapshot.  [default: the last]")
 @click.option("--field", metavar="NAME", help="Draw this field only, e.g. rho or phi.")
 @click.option("--plane", metavar="AXIS=POSITION",
-              help="Draw this plane, e.g. x=32 (cells).  [default: the middle planes]")  # fmt: skip
+              help="Draw this plane, e.g. x=32 (cells).  "
+              "[default: the middle of the box or of the body]")  # fmt: skip
 @click.option("--format", "kind", type=click.Choice(["png", "svg", "pdf"]), default="png",
               show_default=True, help="Format of the files.")  # fmt: skip
 @click.option("--film", is_flag=True, help="Make a film of all snapshots, of u or of --field.")
@@ -262,13 +263,14 @@ def plot(directory, output, reference, reynolds, step, field, plane, kind, film)
     """Draw the results of a run: fields of a snapshot, forces, tables over time."""
     from mpilbm.plot.film import draw_film
     from mpilbm.plot.pictures import Choice, draw
+    from mpilbm.results.run import open_run
 
     choice = Choice(step=step, field=field, plane=plane, format=kind)
     if film:
         report_files([draw_film(directory, output, choice)])
         return
     files, sentences = draw(directory, output, reference, reynolds, choice)
-    for line in sentences:
+    for line in [*sentences, *open_run(directory).unfinished]:
         click.echo(one_line(line))
     report_files(files)
 

@@ -17,7 +17,7 @@ from importlib.machinery import SourceFileLoader
 from importlib.metadata import entry_points
 from pathlib import Path
 from traceback import walk_tb
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.fields import FieldInfo
@@ -75,6 +75,9 @@ class Parameters(BaseModel):
     """Base class of all tables of a case: frozen and typed; unknown keys are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    # Earlier names of keys -> the present ones: a case may still have them, and gets a note.
+    earlier: ClassVar[dict[str, str]] = {}
 
     if TYPE_CHECKING:
 

@@ -52,6 +52,15 @@ class Units:
         return value / self.unit(dimension)
 
 
+def lattice_text(dimension: Dimension) -> str:
+    """The lattice unit of a quantity in words, such as "rho_0 cells^4/step" of a momentum."""
+    metres, seconds, kilograms = dimension[:3]
+    powers = (("rho_0", kilograms), ("cells", metres + 3 * kilograms), ("step", seconds))
+    above, below = ([f"{name}^{abs(n):g}" if abs(n) != 1 else name
+                     for name, n in powers if n * sign > 0] for sign in (1, -1))  # fmt: skip
+    return "/".join([" ".join(above) or "1", *below])
+
+
 def field_unit(units: Units | None, field: str) -> tuple[float, str]:
     """The SI value of the lattice unit of a field, and its SI unit; (1, "") without one.
 

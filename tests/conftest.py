@@ -5,6 +5,10 @@ the flags of the package. For others: `CC="clang -Werror" pytest --kernel-flags=
 They follow the flags of kernels in C; those that precede them are words of $CC, and of $CXX for the
 CUDA text that is compiled as C++ (see support/emulated_device.py). The full product of options
 (MPILBM_TEST_ALL) uses the flags of the package alone.
+
+A kernel text is compiled in two units, not in the ten to fifteen of the package: each of them takes
+longer to read the definitions that all share than to compile its kernels with -O0. The units of the
+package are those of backends/test_units.py, of `optimised` and of commands that tests start.
 """
 
 import os
@@ -13,12 +17,12 @@ from pathlib import Path
 import pytest
 
 from mpilbm import registry
-from mpilbm.backends import compiler
+from mpilbm.backends import compiler, units
 from mpilbm.storage import planes
 
 pytest_plugins = ["support.quick", "support.reporting"]
 pytest.register_assert_rewrite("support")
-FLAGS = compiler.FLAGS
+FLAGS, LABEL = compiler.FLAGS, units._label
 
 
 def pytest_addoption(parser):
@@ -30,11 +34,19 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     compiler.FLAGS = FLAGS + tuple(config.getoption("--kernel-flags").split())
+    if not os.environ.get("MPILBM_TEST_ALL"):
+        units._label = lambda kernel: "collide" if kernel.phase == "collide" else "other"
 
 
 @pytest.fixture
-def optimised(monkeypatch):
-    """The flags of the package, for flows of many steps."""
+def own_units(monkeypatch):
+    """The units of the package."""
+    monkeypatch.setattr(units, "_label", LABEL)
+
+
+@pytest.fixture
+def optimised(monkeypatch, own_units):
+    """The flags and units of the package, for flows of many steps."""
     monkeypatch.setattr(compiler, "FLAGS", FLAGS)
 
 

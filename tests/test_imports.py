@@ -22,7 +22,7 @@ ALLOWED = {
     "cupy": ("backends.cuda", "halo.nccl", "halo.ipc_memory"),
     "cupyx": ("backends.cuda",),
     "pyopencl": ("backends.khronos.devices",),
-    "h5py": ("outputs", "results", "storage", "system.hdf5_input"),
+    "h5py": ("outputs", "results", "storage", "system.hdf5", "system.hdf5_input"),
     "mpi4py": ("halo", "outputs", "parallel", "run"),
     "sympy": ("codegen", "formulas"),
     "matplotlib": ("drawing", "plot"),

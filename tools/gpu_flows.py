@@ -5,7 +5,9 @@ from mpilbm.physics.boundary_capabilities import Beyond
 from mpilbm.registry import find, make, names
 
 
-def tables(lattice, size, setting="periodic", layout="ab", precision="single", **more) -> dict:
+def tables(
+    lattice, size, setting="periodic", layout="ab", precision="float32/float32", **more
+) -> dict:
     """A standard box of `mpilbm bench`, or a ball in a channel with a force."""
     ball, setting = setting == "ball", "periodic" if setting == "ball" else setting
     collision = "trt" if make("layouts", layout).populations else "regularized"
@@ -43,8 +45,12 @@ def carrying():
     scalars = [scalar | {"boundary": ends} for scalar in scalars]
     buoyancy = {"gravity": [0, 0, -1e-4], "T": {"beta": 1.0, "reference": 0.5}}
     for kind, (wall, scalar) in on_ball.items():
-        for layout, precision in (("ab", "single"), ("aa", "double"), ("esopull", "half")):
-            if kind == "conjugate" and precision == "half":
+        for layout, precision in (
+            ("ab", "float32/float32"),
+            ("aa", "float64/float64"),
+            ("esopull", "float32/float16"),
+        ):
+            if kind == "conjugate" and precision == "float32/float16":
                 continue  # refused: the capacity does not fit 16 bits
             case = tables("D3Q19", (66, 18, 14), "ball", layout, precision)
             body = {**case["body"][0], "boundary": {"name": wall}, "scalar": scalar}

@@ -42,6 +42,6 @@ limited() {
 
 # Print the summary and exit.
 finish() {
-    printf '%s\n' "${summary[@]}"
+    printf '%s\n' "${summary[@]}" "$(printf '%-24s %4d s' all "$SECONDS")"
     exit "$status"
 }

@@ -52,4 +52,4 @@ def write_table(points, file: Path) -> None:
         body = ",\n".join(rows)
         head = f'  "{lattice}": {{"mach": {json.dumps(place["mach"])}, "collisions": {{\n'
         lines.append(f"{head}{body}\n  }}}}")
-    file.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    file.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")

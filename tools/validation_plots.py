@@ -16,7 +16,7 @@ def stored(paths: list[Path]) -> dict[str, Verdict]:
     """The verdicts in files that tools/validate has written, or with several of them in `runs`."""
     found = {}
     for path in paths:
-        facts = json.loads(path.read_text())
+        facts = json.loads(path.read_text("utf-8"))
         for run in facts.get("runs", [facts]):
             for row in run["rows"]:
                 curves = run.get("curves", {}).get(row.get("run"), {})

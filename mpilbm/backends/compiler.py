@@ -136,7 +136,7 @@ def problem_of(command: tuple[str, ...], version: str, text: str = PROBE) -> str
         return ""
     with temporary_folder() as folder:
         source = Path(folder, "probe.c")
-        source.write_text(text)
+        source.write_text(text, "utf-8")
         flags = ["-shared", "-fPIC", "probe.c", "-o", "probe.so", "-lm"]
         done = processes.run([*command, *flags], cwd=folder, env=environment())
     if done.returncode == 0:
@@ -198,7 +198,7 @@ def _version(command: tuple[str, ...]) -> tuple[str, str]:
 def cpu() -> tuple[str, str]:
     """Model and instruction-set flags of this machine's CPU."""
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
     except OSError:
         return platform.processor() or platform.machine(), ""
     entries = [[part.strip() for part in line.partition(":")[::2]] for line in reversed(lines)]

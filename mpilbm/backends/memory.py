@@ -28,7 +28,7 @@ def require(count: int, ranks: int, what: str, path: Path | str | None = None) -
 def of_machine() -> tuple[int, int]:
     """(available, total) of this machine."""
     try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
+        lines = Path("/proc/meminfo").read_text("utf-8").splitlines()
     except OSError:
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         return total, total
@@ -43,7 +43,7 @@ def of_groups(root: Path = Path("/sys/fs/cgroup"), own: str | None = None) -> li
     """
     if own is None:
         try:
-            own = Path("/proc/self/cgroup").read_text()
+            own = Path("/proc/self/cgroup").read_text("utf-8")
         except OSError:
             return []
     found = []
@@ -64,9 +64,9 @@ def of_groups(root: Path = Path("/sys/fs/cgroup"), own: str | None = None) -> li
 
 def _limit(folder: Path, limit: str, usage: str, cached: str) -> list[tuple[int, int]]:
     try:
-        total = int((folder / limit).read_text())
-        used = int((folder / usage).read_text())
-        lines = (folder / "memory.stat").read_text().splitlines()
+        total = int((folder / limit).read_text("utf-8"))
+        used = int((folder / usage).read_text("utf-8"))
+        lines = (folder / "memory.stat").read_text("utf-8").splitlines()
     except (OSError, ValueError):  # no such group, or "max"
         return []
     used -= sum(int(line.split()[1]) for line in lines if line.startswith(cached))

@@ -117,7 +117,7 @@ def places(count: int, own: Sequence[int], nodes: Path = NODES) -> list[set[int]
     sets, if the process has a single memory, or more threads than cores.
     """
     files = sorted(nodes.glob("node[0-9]*/cpulist"), key=lambda file: int(file.parent.name[4:]))
-    found = [set(own) & _listed(file.read_text()) for file in files]
+    found = [set(own) & _listed(file.read_text("utf-8")) for file in files]
     order = [memory for memory in found for _ in memory]
     if sum(map(bool, found)) < 2 or count > len(order):
         return [set() for _ in range(count)]

@@ -6,12 +6,19 @@ from typing import Any
 import numpy as np
 
 SETTINGS = ("periodic", "cavity", "porous", "duct")
+SINGLE, DOUBLE = "float32/float32", "float64/float64"
+# Tables [precision] of a case by their names compute/storage, as in the table of mpilbm precision.
 PRECISIONS = {
-    "half": {"compute": "float32", "storage": "float16"},
-    "single": {"compute": "float32", "storage": "float32"},
-    "mixed_moments": {"compute": "float32", "storage": "mixed"},
-    "mixed": {"compute": "float64", "storage": "float32"},
-    "double": {"compute": "float64", "storage": "float64"},
+    name: dict(zip(("compute", "storage"), name.split("/"), strict=True))
+    for name in ("float32/float16", SINGLE, "float32/mixed", "float64/float32", DOUBLE)
+}
+# Their names in an earlier version, and in the files that it wrote.
+EARLIER_PRECISIONS = {
+    "half": "float32/float16",
+    "single": SINGLE,
+    "mixed_moments": "float32/mixed",
+    "mixed": "float64/float32",
+    "double": DOUBLE,
 }
 WAVES = {2: ["sin(2*pi*y/ny)", "cos(2*pi*x/nx)"]}
 WAVES[3] = ["sin(2*pi*z/nz)", "cos(2*pi*x/nx)", "sin(2*pi*(x/nx + y/ny))"]
@@ -27,7 +34,7 @@ def box(
     lattice: str,
     collision: str = "trt",
     layout: str = "ab",
-    precision: str = "single",
+    precision: str = SINGLE,
 ) -> dict[str, Any]:
     """The tables of a case; initially the flow is a sum of waves.
 

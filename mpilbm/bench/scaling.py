@@ -15,7 +15,16 @@ import click
 from mpilbm.backends import Device
 from mpilbm.bench import exchange_time
 from mpilbm.bench.table import HEAD, facts, markdown, require_place, write_json
-from mpilbm.bench.variants import DEFAULTS, Series, Variant, dimensions, label, plan, size_text
+from mpilbm.bench.variants import (
+    DEFAULTS,
+    Series,
+    Variant,
+    dimensions,
+    label,
+    plan,
+    size_text,
+    with_present_names,
+)
 from mpilbm.errors import CommandError
 from mpilbm.parallel import launcher
 from mpilbm.parallel.agree import on_root
@@ -47,6 +56,7 @@ def bench(
     require_place(file)
     ((kind, size),) = _one_of(kinds, refused)
     named = {option: options.pop(option) for option in DEFAULTS} | {"size": size}
+    named = with_present_names(comm, named)
     options.pop("size")
     series = plan(None, overrides, named, BOX, strong=kind == "strong", **options)
     known = everything(comm) | {"scaling": kind}

@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
+from mpilbm.bench.boxes import SINGLE
 from mpilbm.bench.variants import Series, dimensions
 from mpilbm.errors import MpilbmError
 from mpilbm.parallel.launcher import without_launcher
@@ -17,7 +18,7 @@ DEFAULTS = {
     "lattice": "D2Q9,D3Q19",
     "collision": "bgk,trt",
     "layout": "ab",
-    "precision": "single",
+    "precision": SINGLE,
     "setting": "cavity",
 }
 SIDE = 16  # cells
@@ -40,9 +41,9 @@ def starts(tables: dict[str, Any]) -> dict[str, Any]:
     """
     with TemporaryDirectory(prefix="mpilbm-") as folder:
         case = Path(folder, "box.toml")
-        case.write_text(toml_text.dumps(tables))
+        case.write_text(toml_text.dumps(tables), "utf-8")
         cold, *warm = (seconds(case, folder) for _ in range(1 + WARM_STARTS))
-        ran = json.loads(Path(folder, "out", SUMMARY).read_text())
+        ran = json.loads(Path(folder, "out", SUMMARY).read_text("utf-8"))
     return {"cold": cold, "warm": median(warm), "device": ran["device"]}
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from mpilbm import __version__
 from mpilbm.backends import tuning
 from mpilbm.bench import startup as starts
-from mpilbm.bench.variants import DEFAULTS, label, plan, size_text
+from mpilbm.bench.variants import DEFAULTS, label, plan, size_text, with_present_names
 from mpilbm.errors import CommandError, FileSystemError
 from mpilbm.parallel.agree import on_root
 from mpilbm.parallel.communicator import Communicator
@@ -42,6 +42,7 @@ def bench(
     require_place(file)
     known = facts(comm, shlex.join(["mpilbm", *sys.argv[1:]]))
     named = {option: options.pop(option) for option in (*DEFAULTS, "size")}
+    named = with_present_names(comm, named)
     if startup:
         for option, value in {"CASE": case, **named}.items():
             if value and option in ("CASE", "size", "setting"):

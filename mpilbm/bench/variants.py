@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from mpilbm.bench.boxes import MASK, PRECISIONS, RADIUS, SETTINGS, TILE, box, tiled_rock
+from mpilbm.bench.boxes import (
+    EARLIER_PRECISIONS,
+    MASK,
+    PRECISIONS,
+    RADIUS,
+    SETTINGS,
+    SINGLE,
+    TILE,
+    box,
+    tiled_rock,
+)
 from mpilbm.bench.measure import measure
 from mpilbm.case.case import load_case, parse_case
 from mpilbm.case.overrides import override
@@ -32,7 +42,7 @@ DEFAULTS = {
     "lattice": "D3Q19",
     "collision": "trt",
     "layout": "ab",
-    "precision": "single",
+    "precision": SINGLE,
     "setting": "periodic,cavity,porous",
 }
 SIDES = {
@@ -172,13 +182,11 @@ def _write_rock(case: "Case", porosity: float) -> None:
 
 def _names(case: "Case") -> dict[str, Any]:
     """The names in the case for the parts that a variant may leave open."""
-    chosen = {"compute": case.precision.compute, "storage": case.precision.storage}
-    known = (name for name, types in PRECISIONS.items() if types == chosen)
     return {
         "lattice": case.lattice.name,
         "collision": ", ".join(fluid.collision.name for fluid in case.fluids),
         "layout": case.layout.name,
-        "precision": next(known, "/".join(chosen.values())),
+        "precision": f"{case.precision.compute}/{case.precision.storage}",
         "size": list(case.domain.size),
     }
 
@@ -197,6 +205,17 @@ def size_text(size: Sequence[int]) -> str:
 
 
 # ------------------------------------------------------------------------------ command line
+
+
+def with_present_names(comm: Communicator, options: dict[str, Any]) -> dict[str, Any]:
+    """The options of `plan` with the present names of precisions; rank 0 notes earlier ones."""
+    if not options["precision"]:
+        return options
+    given = [name.strip() for name in options["precision"].split(",")]
+    for name in given:
+        if present := EARLIER_PRECISIONS.get(name):
+            say(comm, f"note: --precision: {name} is the earlier name of {present}")
+    return options | {"precision": ",".join(EARLIER_PRECISIONS.get(name, name) for name in given)}
 
 
 def plan(

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from mpilbm.case.body_frames import framed
 from mpilbm.case.checks import check
+from mpilbm.case.given.earlier_names import with_present_names
 from mpilbm.case.given.objects import plain, shown_type
 from mpilbm.case.initial_fields import InitialFields
 from mpilbm.case.messages import sentences
@@ -87,13 +88,14 @@ def _unread(tables: dict, path: str | Path) -> tuple[Case, dict, list[str]]:
     """The typed case before its files are read, its tables without objects, and their problems."""
     _refuse_depth(tables, path)
     tables, given = plain(tables, path)
+    tables, twice, renamed = with_present_names(tables)
     numbers, problems, rounded = in_lattice_units(tables)
     file, wrong = _typed_tables(numbers)
-    problems += wrong
+    problems = [*twice, *problems, *wrong]
     if file is None:
         raise CaseError(problems, path=path)
     case = _case(file, tables, Path(path)).model_copy(
-        update={"rounded": tuple(rounded), "given": given}
+        update={"of_keys": (*renamed, *rounded), "given": given}
     )
     return case, tables, problems
 

@@ -8,7 +8,7 @@ from math import pi, prod
 
 from mpilbm.case.checks import from_objects, given_speeds, norm
 from mpilbm.case.model import Case
-from mpilbm.case.scalars.model import Scalar
+from mpilbm.case.scalars.checks import given_values
 from mpilbm.case.scalars.read import viscosity_at_centre
 from mpilbm.case.velocity_bounds import net_inflow, outward_speed
 from mpilbm.physics.boundaries import Boundary
@@ -236,8 +236,10 @@ def from_registered(case: Case) -> list[Finding]:
 
 def scalar_collisions(case: Case) -> list[Finding]:
     """Collisions of scalars that are inaccurate at the diffusivity."""
+    periodic = all(case.domain.periodic) and not case.bodies
     cautions = (
-        (each.key, each.collision.caution(each.diffusivity, each.lattice)) for each in case.scalars
+        (each.key, each.collision.caution(each.diffusivity, each.lattice, periodic))
+        for each in case.scalars
     )
     return [Finding(NOTE, f"{key}.collision", caution) for key, caution in cautions if caution]
 
@@ -251,7 +253,7 @@ def scalar_viscosities(case: Case) -> list[Finding]:
     (fluid, *_), found = case.fluids, []
     if not fluid.formula:
         return []
-    given = {scalar.label: _given_values(scalar) for scalar in case.scalars}
+    given = {scalar.label: given_values(scalar) for scalar in case.scalars}
     if not all(given.values()):
         return []
     ends = product(*({min(values), max(values)} for values in given.values()))
@@ -275,20 +277,13 @@ def scalar_viscosities(case: Case) -> list[Finding]:
     return found
 
 
-def _given_values(scalar: Scalar) -> list[float]:
-    """The numbers that a case gives for a scalar: initial, on faces and on bodies."""
-    held = [each.values() for each in (*scalar.boundaries, *scalar.bodies) if each.name == "value"]
-    given = [scalar.initial.rho, *(values["value"] for values in held)]
-    return [float(value) for value in given if isinstance(value, int | float)]
-
-
-def rounded(case: Case) -> list[Finding]:
-    """Lengths and times in SI that are no whole number of cells or steps."""
-    return list(case.rounded)
+def of_keys(case: Case) -> list[Finding]:
+    """Earlier names of keys; lengths and times in SI that are no whole number of cells or steps."""
+    return list(case.of_keys)
 
 
 CHECKS = (
-    rounded,
+    of_keys,
     speeds,
     mass,
     closed_flow,

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from math import prod
 from os.path import exists, isfile  # False for a name that is too long
 from pathlib import Path
-from tokenize import TokenError  # of a damaged .npy header
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from mpilbm.system.hdf5_input import (
     require_intact,
     values,
 )
+from mpilbm.system.npy_input import npy_array
 from mpilbm.units import LATTICE_UNIT
 
 Shape = tuple[int, int, int]  # (planes, rows, nx)
@@ -52,7 +52,7 @@ def load_numbers(
         try:
             begins = path.read_text("utf-8").lstrip()[:1]
             names = begins.isalpha() or begins == '"'  # the first row has names of columns
-            return np.loadtxt(path, delimiter=",", skiprows=int(names), ndmin=2)
+            return np.loadtxt(path, delimiter=",", skiprows=int(names), ndmin=2, encoding="utf-8")
         except (ValueError, OSError) as error:
             raise ValueError(f"cannot be read as rows of numbers ({error})") from None
     return _numbers(array, check_shape)
@@ -80,16 +80,6 @@ def hdf5_dataset(file: Hdf5File, path: Path, name: str, kinds: str) -> Values:
     more = ", …" if len(names) > 10 else ""
     listed = ", ".join(names[:10]) + more if names else "none"
     raise ValueError(f"is missing: {path.name} has no dataset '{name}'; it has {listed}")
-
-
-def npy_array(path: Path) -> np.ndarray:
-    """The array of a .npy file, mapped into memory; arrays of objects need pickle: ValueError."""
-    try:
-        return np.lib.format.open_memmap(path, mode="r")
-    except (ValueError, TypeError, OverflowError, OSError, TokenError) as error:
-        if "Python objects" in str(error):
-            raise ValueError("contains Python objects; save it as bool or uint8") from None
-        raise ValueError(f"cannot be read as .npy ({error}); write it again") from None
 
 
 def stored(staggered: bool, planes: np.ndarray, begin: int) -> np.ndarray:

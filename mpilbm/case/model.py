@@ -54,7 +54,8 @@ class Case(Parameters):
 
     `path` is the file of the case, `toml` its text including the overrides of the command line.
     `settings` are those overrides, as texts `key.path=value`.
-    `rounded` has the findings on lengths and times that are no whole number of cells or steps.
+    `of_keys` has the findings on earlier names of keys, and on lengths and times that are no whole
+    number of cells or steps.
     `given` holds the arrays and functions of a Python program by the references in the tables.
     `frames` holds the frame of each body, see body_frames.py.
     """
@@ -78,7 +79,7 @@ class Case(Parameters):
     path: Path
     toml: str
     settings: tuple[str, ...] = ()
-    rounded: tuple[Finding, ...] = ()
+    of_keys: tuple[Finding, ...] = ()
     given: dict[str, Any] = {}
     frames: tuple[tuple[tuple[float, float], ...], ...] = ()
 

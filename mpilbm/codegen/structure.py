@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from mpilbm.codegen.program import POINTS
-from mpilbm.layouts.formats import Formats
+from mpilbm.layouts.formats import SCALE, Formats
 from mpilbm.links.row_ends import rows_end_in_walls
 from mpilbm.physics.boundaries import one_face_each
 from mpilbm.physics.couplings import solids
@@ -146,13 +146,10 @@ def head(case) -> str:
     )
 
 
-SCALE = 2**15  # factor of 16-bit values: small deviations then use the whole range of a half
-
-
 def prelude() -> str:
     """The text before all kernels: macros, those of a language, functions, and joint kernels."""
     macros, cuda, opencl, c, functions, joint = (
-        Path(__file__).with_name(f"prelude{part}.h").read_text()
+        Path(__file__).with_name(f"prelude{part}.h").read_text("utf-8")
         for part in ("", "_cuda", "_opencl", "_c", "_functions", "_joint")
     )
     cuda = f"{cuda}#ifdef JOINT\n{flags()}#endif\n"
@@ -163,7 +160,7 @@ def prelude() -> str:
 
 def flags() -> str:
     """CUDA text: flags that GPUs set in each other's memory, and what a joint kernel needs."""
-    return Path(__file__).with_name("prelude_flags.h").read_text()
+    return Path(__file__).with_name("prelude_flags.h").read_text("utf-8")
 
 
 _TWO = {"float16": "ushort2", "float32": "float2", "float64": "double2"}

@@ -4,12 +4,12 @@ import copy
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from mpilbm.bench.boxes import PRECISIONS
+from mpilbm.bench.boxes import DOUBLE, PRECISIONS
 from mpilbm.errors import CommandError
 from mpilbm.registry import names
 
 PRECISION, LAYOUT, COLLISION = KINDS = ("precision", "layout", "collision")
-REFERENCE = PRECISIONS["double"]
+REFERENCE = PRECISIONS[DOUBLE]
 MEASURED = ("body_forces",)  # outputs that the shortened case keeps: the forces are compared
 
 

@@ -54,7 +54,7 @@ def png(
         np.savez(place / DATA, values=values, colours=colours, solid=solid)
         texts = {"value": value, "spacing": spacing, "title": title, "axes": axes,
                  "label": label, "limits": limits}  # fmt: skip
-        (place / TEXTS).write_text(json.dumps(texts))
+        (place / TEXTS).write_text(json.dumps(texts), "utf-8")
         command = processes.module("mpilbm.drawing.isosurface", folder)
         try:
             done = processes.run(command, timeout=SECONDS, stdin=subprocess.DEVNULL)
@@ -99,7 +99,7 @@ def draw(place: Path) -> None:
     """Draw what `png` has stored in a folder; in the child process."""
     import pyvista
 
-    texts: dict[str, Any] = json.loads((place / TEXTS).read_text())
+    texts: dict[str, Any] = json.loads((place / TEXTS).read_text("utf-8"))
     with np.load(place / DATA) as data:
         values, colours, solid = (data[name] for name in ("values", "colours", "solid"))
     plotter: Any = pyvista.Plotter(off_screen=True, window_size=list(SIZE))

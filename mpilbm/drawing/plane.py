@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mpilbm.drawing.canvas import default_style
+from mpilbm.drawing.colours import colours_of
 from mpilbm.errors import CommandError
 
 if TYPE_CHECKING:
@@ -21,9 +22,8 @@ SETTINGS = {"text.parse_math": False, "font.size": 9}
 class Style:
     """Names and units of the axes and of the values, title, and the range of the colours.
 
-    `extent` has the limits of the axes, `limits` the range (None: that of the values). A range with
-    both signs has a diverging colour map with white at 0. `contour`: a level that is drawn as a
-    line, or None.
+    `extent` has the limits of the axes, `limits` the range (None: that of the values). `signed`:
+    whether 0 has a meaning, see `colours_of`. `contour`: a level that is drawn as a line, or None.
     """
 
     title: str
@@ -32,6 +32,7 @@ class Style:
     extent: tuple[float, float, float, float]
     limits: tuple[float, float] | None = None
     contour: float | None = None
+    signed: bool = False
 
 
 def require_matplotlib(use: str) -> None:
@@ -50,10 +51,7 @@ def figure_of(values: np.ndarray, solid: np.ndarray, style: Style) -> "Figure":
 
     shown = np.ma.masked_array(values.astype(float), solid | ~np.isfinite(values))
     low, high = style.limits or _limits(shown)
-    top = max(abs(low), abs(high))
-    diverging = low < 0 < high
-    colours = ("RdBu_r", -top, top) if diverging and style.limits is None else (
-        "RdBu_r" if diverging else "viridis", low, high)  # fmt: skip
+    colours = colours_of(low, high, style.signed, fixed=style.limits is not None)
     left, right, bottom, upper = style.extent
     width, height = right - left, upper - bottom
     inches = INCHES / max(width, height)
@@ -61,14 +59,13 @@ def figure_of(values: np.ndarray, solid: np.ndarray, style: Style) -> "Figure":
     with default_style(**SETTINGS):
         figure = Figure(figsize=size, dpi=DPI, layout="constrained")
         axis = figure.add_subplot(facecolor=SOLID)
-        image = axis.imshow(shown, origin="lower", extent=style.extent, cmap=colours[0],
-                            vmin=colours[1], vmax=colours[2])  # fmt: skip
+        image = axis.imshow(shown, origin="lower", extent=style.extent, **colours._asdict())
         if style.contour is not None and min(shown.shape) > 1 and low < style.contour < high:
             axis.contour(shown, levels=[style.contour], extent=style.extent, colors="black",
                          linewidths=0.8)  # fmt: skip
         axis.set(xlabel=style.axes[0], ylabel=style.axes[1])
         axis.locator_params(nbins=6)
-        axis.set_title(style.title, fontsize=10)
+        axis.set_title(style.title, fontsize=10, wrap=True)
         figure.colorbar(image, label=style.label, shrink=0.9)
     return figure
 

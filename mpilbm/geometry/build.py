@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mpilbm.errors import CaseError
 from mpilbm.geometry.cell_counts import CELLS, cells_of_bodies
+from mpilbm.geometry.shapes import Flow
 from mpilbm.geometry.solids import (
     fluid_planes,
     neighbour_flags,
@@ -29,6 +30,7 @@ from mpilbm.links.owners import Owner
 from mpilbm.links.planes_read import require_planes
 from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab, split
+from mpilbm.verdicts.findings import SERIOUS
 
 Overlaps = dict[tuple[int, int], int]  # cells that body j lost to body k, by (j, k), j < k
 Look = Callable[[Any, Slab, NDArray[Any], tuple[EntryList, ...], Overlaps], Any]
@@ -178,13 +180,15 @@ def check(case: Case) -> None:
 
 def require_fluid(case: Case, cells: int) -> None:
     """Raise CaseError if the box has no fluid cells; cells: the sum of `fluid_cells`."""
-    if cells == 0:
-        raise CaseError(
-            "found no fluid cell: the bodies fill the box; make a body smaller or, if a mask is 1 "
-            "in the fluid, invert the mask",
-            "body",
-            case.path,
-        )
+    if cells:
+        return
+    problems = ["body: found no fluid cell: the bodies fill the box; make a body smaller or, if a "
+                "mask is 1 in the fluid, invert the mask"]  # fmt: skip
+    shapes = {f"body.{body.label}.shape": body.shape for body in case.bodies if body.shape}
+    for where, shape in shapes.items():
+        found = shape.findings(case, where, Flow(0, None))
+        problems += [str(each) for each in found if each.severity == SERIOUS]  # a likely cause
+    raise CaseError(problems, path=case.path)
 
 
 def faces_problems(case: Case) -> list[str]:

@@ -58,12 +58,25 @@ def load_mask(
         CaseError: no such file or dataset, wrong shape or type, a damaged file.
     """
     try:
-        shape = (*case.shape[:2], case.shape[2] * case.lattice.volume)
-        planes = _planes(spec, case, shape)
+        planes = _planes(spec, case, shape := _shape(case))
         solid = [planes.plane(k, range(k + 1, end)) for k in range(begin, end)]
         return stored(case.lattice.staggered, np.reshape(solid, (-1, *shape[1:])), begin)
     except ValueError as error:
         raise CaseError(f"'{spec}' {error}", where, case.path) from None
+
+
+def mask_contents(spec: str, case: Case, where: str) -> tuple[str, str]:
+    """The values of a mask, see `SolidPlanes.contents`; arguments and errors as for load_mask."""
+    try:
+        return _planes(spec, case, _shape(case)).contents
+    except ValueError as error:
+        raise CaseError(f"'{spec}' {error}", where, case.path) from None
+
+
+def _shape(case: Case) -> tuple[int, int, int]:
+    """Planes, rows and columns of all nodes of the box."""
+    planes, rows, nx = case.shape
+    return planes, rows, nx * case.lattice.volume
 
 
 def _planes(spec: str, case: Case, shape: tuple[int, ...]) -> SolidPlanes:

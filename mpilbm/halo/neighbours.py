@@ -13,7 +13,7 @@ ENDED = "ZX"  # states of a process in /proc: zombie, dead
 def start_time(process: int) -> str:
     """The start time of a process of this node, in clock ticks from boot; "" if it has ended."""
     try:
-        text = Path(f"/proc/{process}/stat").read_text()
+        text = Path(f"/proc/{process}/stat").read_text("utf-8", "replace")
     except OSError:
         return ""
     state, *more = text.rpartition(")")[2].split()  # the fields after the name, from the third on

@@ -15,6 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+SCALE = 2**15  # factor of 16-bit values: small deviations then use the whole range of a half
+LARGEST_HALF = float(np.finfo("float16").max) / SCALE  # the largest value in 16 bits
+
 
 class Tail(NamedTuple):
     """The last `bits` bits of the value number `carrier` are the last bits of the value `head`."""

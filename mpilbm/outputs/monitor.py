@@ -83,16 +83,22 @@ SI = {
 MEANS = ("max_speed", "dissipation_")  # which do not depend on the number of dimensions
 
 
-def si_columns(columns: Iterable[str], D: int) -> dict[str, tuple[str, Dimension]]:
-    """Name and dimension of the column in SI for each of the columns that have one."""
+def dimensions_of(columns: Iterable[str], D: int) -> dict[str, tuple[str, Dimension]]:
+    """SI unit and dimension of each of the columns that have one."""
     found: dict[str, tuple[str, Dimension]] = {}
     for name in columns:
         key = next((key for key in SI if name.startswith(key)), None)
         if key is not None:
             unit, (metres, *rest) = SI[key]
             flat = D == 2 and key not in MEANS
-            found[name] = f"{name}_{unit}" + "_per_m" * flat, (metres - flat, *rest)
+            found[name] = unit + "_per_m" * flat, (metres - flat, *rest)
     return found
+
+
+def si_columns(columns: Iterable[str], D: int) -> dict[str, tuple[str, Dimension]]:
+    """Name and dimension of the column in SI for each of the columns that have one."""
+    found = dimensions_of(columns, D).items()
+    return {name: (f"{name}_{unit}", dimension) for name, (unit, dimension) in found}
 
 
 class MonitorWriter:

@@ -33,7 +33,8 @@ class Picture(Scheduled):
     Of u the speed |u| is shown, of the vorticity its component normal to the plane, other fields as
     they are. The plane is normal to `normal` at `position`; in 2D it is the box. The values are
     computed behind the time steps, collected on rank 0, and drawn there in a thread by Matplotlib
-    (extra `plot`). Solid cells are grey. phi has a line at 0.
+    (extra `plot`). Solid cells are grey. phi has a line at 0. phi, q_criterion and the vorticity
+    have colours that are white at 0 if both signs occur and a given `range` is symmetric.
 
     With `surface`, in 3D, the picture shows the surface on which a field has a value, coloured by
     `field`, and the bodies. PyVista draws it without a display (extra `volume`). If a drawing fails

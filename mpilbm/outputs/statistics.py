@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class RunningStatistics(Output):
     """Mean rho and u and Reynolds stresses as `statistics_<axes>_<step>.h5`.
 
-    Sampled at every `every`-th step from `start` on, and averaged over the samples, the fluid cells
+    Sampled at every `every`-th step from `begin` on, and averaged over the samples, the fluid cells
     and the directions of `average`. `<axes>` are the other directions, "all" if there is none; with
     at most one of them the profile is also written as .csv. In lattice units; with [units] columns
     in SI follow in the .csv, and each dataset of the .h5 has the attributes unit and lattice unit.
@@ -47,7 +47,7 @@ class RunningStatistics(Output):
     average: tuple[str, ...] = Field(
         (), description="homogeneous directions: x, y, z", examples=[["x", "y"]]
     )
-    start: Annotated[int, STEPS] = Field(
+    begin: Annotated[int, STEPS] = Field(
         0, ge=0, description="first step that is sampled", examples=[50000]
     )
     write: Annotated[int | None, STEPS] = Field(
@@ -60,7 +60,8 @@ class RunningStatistics(Output):
         "h5", description="plain HDF5, VTKHDF for ParaView and PyVista, or both"
     )
 
-    free: ClassVar[tuple[str, ...]] = ("average", "start", "write", "format")
+    free: ClassVar[tuple[str, ...]] = ("average", "begin", "write", "format")
+    earlier: ClassVar[dict[str, str]] = {"start": "begin"}
     samples_flow: ClassVar[bool] = True
     files: ClassVar[tuple[str, ...]] = (
         "statistics_<axes>_<step>.h5",
@@ -107,7 +108,7 @@ class RunningStatistics(Output):
 
     def samples(self, last: int) -> int:
         """The number of samples in a run of `last` steps."""
-        return max(0, last // self.every - (self.start - 1) // self.every)
+        return max(0, last // self.every - (self.begin - 1) // self.every)
 
     def how_often(self, last: int) -> str:
         """The number of samples (not of files), in words."""
@@ -118,12 +119,12 @@ class RunningStatistics(Output):
         steps, samples = case.run.steps, self.samples(case.run.steps)
         if samples > 1 or not steps:
             return []
-        found = f"found start = {self.start}, every = {self.every}, and the run has " \
+        found = f"found begin = {self.begin}, every = {self.every}, and the run has " \
                 f"{counted(steps, 'step')}"  # fmt: skip
         if not samples:
-            sentence = f"{found}: no sample is taken, no file is written; lower start and every"
-            return [Finding(SERIOUS, "start", sentence)]
-        return [Finding(WARNING, "every", f"{found}: one sample is taken; lower start and every")]
+            sentence = f"{found}: no sample is taken, no file is written; lower begin and every"
+            return [Finding(SERIOUS, "begin", sentence)]
+        return [Finding(WARNING, "every", f"{found}: one sample is taken; lower begin and every")]
 
     def disk_bytes(self, case: "Case", times: int) -> int:
         """The profiles."""
@@ -183,9 +184,9 @@ class RunningStatistics(Output):
             stem=f"{self.name}_{label}",
             label=f"{self.name}.{label}",
             definition=self.definition(context.case),
-            begin=self.start,
+            begin=self.begin,
             over_planes=self._over_planes(context.case),
-            samples_at=lambda step: step % self.every == 0 and step >= self.start,
+            samples_at=lambda step: step % self.every == 0 and step >= self.begin,
             writes_at=lambda step: bool(self.write) and step % (self.write or 1) == 0,
             head=partial(self._head, context.case),
             files=self._files,

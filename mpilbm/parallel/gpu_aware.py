@@ -55,7 +55,7 @@ def verdict(backend: str = "cuda") -> Verdict:
     if launcher.local_rank() > 0:
         return Verdict(None, "another rank of the node makes the test")
     library = launcher.library_name(MPI)
-    driver = DRIVER.read_text() if DRIVER.exists() else ""
+    driver = DRIVER.read_text("utf-8") if DRIVER.exists() else ""
     settings = sorted(launcher.settings().items())
     version = MPI.Get_library_version()
     key = cache.digest(version, driver, platform.node(), repr(settings), backend)
@@ -91,7 +91,8 @@ def _run(command: list[str], limit: int) -> tuple[str, str]:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        text=True,
+        encoding="utf-8",
+        errors="replace",
         start_new_session=True,
     ) as child:
         try:

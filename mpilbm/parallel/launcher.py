@@ -2,7 +2,9 @@
 
 import os
 import sys
+import tempfile
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 # Variables by which users choose transports, and settings that launchers need.
@@ -17,6 +19,11 @@ LOCAL_RANKS = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_
                "MVP_COMM_WORLD_LOCAL_RANK", "PALS_LOCAL_RANKID", "PMI_LOCAL_RANK",
                "FLUX_TASK_LOCAL_ID", "SLURM_LOCALID")  # fmt: skip
 
+
+SHARED_MEMORY = Path("/dev/shm")  # in which MPICH keeps its messages between ranks of a node
+SHARED_MEMORY_FIX = (
+    "mount it: mount -t tmpfs tmpfs /dev/shm, or in a container: docker run --shm-size=1g"
+)
 
 # Variables of launchers that do not report the number of ranks.
 SILENT = ("PMIX_RANK", "PMI_RANK", "PALS_RANKID")
@@ -86,3 +93,20 @@ def belongs_to_another_mpi(MPI: Any, environment: Mapping[str, str] = os.environ
     """Whether the library is MPICH but Open MPI's mpirun started it: MPICH would then abort."""
     ours = MPI.get_vendor()[0] == "MPICH" and "MPIR_CVAR_PMI_VERSION" not in environment
     return ours and "OMPI_COMM_WORLD_SIZE" in environment and "PMI_SIZE" not in environment
+
+
+def shared_memory_problem(folder: Path | None = None) -> str:
+    """Why the shared memory of this node, in `folder`, cannot be used; "" if it can."""
+    folder = folder or SHARED_MEMORY
+    try:
+        tempfile.TemporaryFile(dir=folder, prefix="mpilbm-").close()
+    except FileNotFoundError:
+        return f"{folder} is missing"
+    except OSError as error:
+        return f"{folder} cannot be written ({error.strerror})"
+    return ""
+
+
+def needs_shared_memory(MPI: Any) -> bool:
+    """Whether the library cannot start without it, not even with one rank."""
+    return MPI.get_vendor()[0] == "MPICH"

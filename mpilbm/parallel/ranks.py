@@ -69,7 +69,8 @@ def world() -> "Comm | Serial":
 
     Initialises MPI. Collective: a launcher may have placed ranks on the nodes in turn, see by_node.
     With several ranks and a GPU it first tests whether MPI accepts GPU memory: the test must run
-    before MPI starts. Raises CommandError if launcher and library belong to different MPIs.
+    before MPI starts. Raises CommandError if launcher and library belong to different MPIs, or
+    without the shared memory that the library requires.
     """
     ranks, several = launcher.ranks(), launcher.several_ranks()
     MPI = launcher.library()
@@ -82,6 +83,16 @@ def world() -> "Comm | Serial":
         return Serial()
     if launcher.belongs_to_another_mpi(MPI):
         raise _two_mpis(ranks, MPI)
+    if launcher.needs_shared_memory(MPI) and (problem := launcher.shared_memory_problem()):
+        if not several:
+            return Serial()
+        if launcher.local_rank() > 0:  # one rank of the node says it
+            time.sleep(GRACE)
+            raise SystemExit(CommandError.exit_code)
+        raise CommandError(
+            f"{launcher.library_name(MPI)} requires shared memory for its ranks, but {problem}; "
+            f"{launcher.SHARED_MEMORY_FIX}; or use one rank"
+        )
     if several:
         gpu_aware.verdict()
     if not MPI.Is_initialized():

@@ -1,7 +1,7 @@
 """Curves as text: dots of braille characters, two by four in each character."""
 
 from collections.abc import Sequence
-from math import isfinite, log10
+from math import inf, isfinite, log10
 
 import numpy as np
 
@@ -17,14 +17,16 @@ def curve(
     height: int,
     logarithmic: bool = False,
     plain: bool = False,
+    limits: tuple[float, float] = (-inf, inf),
 ) -> list[str]:
     """Lines of a curve y(x) in `width` by `height` characters, with the range of y at the left.
 
-    Values that are not finite are omitted; with `logarithmic` also those that are not positive.
-    `plain`: only ASCII characters.
+    Values that are not finite or not within `limits` are omitted; with `logarithmic` also those
+    that are not positive. `plain`: only ASCII characters.
     """
     points = [(a, log10(b) if logarithmic else b) for a, b in zip(x, y, strict=True)
-              if isfinite(b) and (b > 0 or not logarithmic)]  # fmt: skip
+              if isfinite(b) and (b > 0 or not logarithmic)
+              and limits[0] <= b <= limits[1]]  # fmt: skip
     columns = max(1, width - LABEL - 1)
     if not points:
         return [" " * LABEL + " no values"] + [""] * (height - 1)

@@ -8,7 +8,7 @@ import numpy as np
 
 from mpilbm.case.unit_texts import UnitError, in_si
 from mpilbm.errors import CommandError
-from mpilbm.plot.profiles import half_way
+from mpilbm.plot.middles import through_body
 from mpilbm.quantity import QUANTITY
 from mpilbm.results.snapshot import View
 from mpilbm.units import LENGTH
@@ -46,7 +46,7 @@ class Cut:
 
 
 def cuts_of(snapshot: View, plane: str | None = None) -> list[Cut]:
-    """The planes to draw: in 2D the box, in 3D the three middle planes, or the given one.
+    """The planes to draw: in 2D the box, in 3D three through the body, or the given one.
 
     `plane` is "x=32" in cells, or "x=4 mm" with [units]. Raises CommandError for a plane that the
     box does not have.
@@ -57,8 +57,9 @@ def cuts_of(snapshot: View, plane: str | None = None) -> list[Cut]:
         return [Cut(0, 1, 2, slice(0, 1), 0.0)]
     every = [(0, 1, 2), (0, 2, 1), (1, 2, 0)]
     if plane is None:
-        return [Cut(*axes, half_way(snapshot.size[axes[2]]), sum(snapshot.ends(axes[2])) / 2)
-                for axes in every]  # fmt: skip
+        places = [through_body(snapshot, axes[2]) for axes in every]
+        return [Cut(*axes, cells, snapshot.middle(axes[2], cells))
+                for axes, cells in zip(every, places, strict=True)]  # fmt: skip
     axis, position = _position(snapshot, plane)
     across, up, normal = next(axes for axes in every if axes[2] == axis)
     place = int((position - snapshot.origin[axis]) / snapshot.spacing[axis])

@@ -34,10 +34,11 @@ def draw_film(
             "snapshots more often"
         )
     paths = [run.snapshots.files[int(step)] for step in run.steps]
+    with view(paths[-1]) as snapshot:
+        cuts = cuts_of(snapshot, choice.plane)  # the same in all pictures
     limits = []
     for path in paths:
         with view(path) as snapshot:
-            cuts = cuts_of(snapshot, choice.plane)
             limits.append(limits_of(planes_of(snapshot, cuts, name)))
     ends = min(low for low, _ in limits), max(high for _, high in limits)
     folder = Path(target or directory)

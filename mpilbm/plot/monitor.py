@@ -1,14 +1,17 @@
 """Curves of monitor.csv over time."""
 
 import csv
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mpilbm.drawing.ranges import show_range
 from mpilbm.errors import CommandError
-from mpilbm.outputs.monitor import si_columns
+from mpilbm.outputs.monitor import dimensions_of, si_columns
 from mpilbm.plot.panels import COLOURS, panels
+from mpilbm.units import lattice_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,7 +22,7 @@ def read_monitor(path: Path) -> dict[str, np.ndarray]:
     """Columns of monitor.csv by name; {} if the file does not exist or has fewer than two rows."""
     if not path.exists():
         return {}
-    with path.open(newline="") as file:
+    with path.open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.reader(file) if row and not row[0].startswith("#")]
     if len(rows) < 3:
         return {}
@@ -33,13 +36,33 @@ def read_monitor(path: Path) -> dict[str, np.ndarray]:
 
 
 def in_si(curves: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """Curves in SI where the file has them, and their units by name; {} without [units]."""
-    if "time_s" not in curves:
-        return curves, {}
-    columns = si_columns(curves, 3 if "momentum_z" in curves else 2)
-    known = {name: column for name, (column, _) in columns.items() if column in curves}
+    """Curves in SI where the file has them, and the unit of each by name."""
+    D, si = 3 if "momentum_z" in curves else 2, "time_s" in curves
+    columns = si_columns(curves, D)
+    known = {name: column for name, (column, _) in columns.items() if si and column in curves}
     kept = {n: curves[known.get(n, n)] for n in curves if n not in known.values()}
-    return kept, {n: column.removeprefix(f"{n}_").replace("_", " ") for n, column in known.items()}
+    units = {name: lattice_text(of) for name, (_, of) in dimensions_of(kept, D).items()}
+    units |= {name: _readable(columns[name][0].removeprefix(f"{name}_")) for name in known}
+    for name in kept:
+        units[name] = _of_scalar(name, units.get(name, "1"))
+    return kept, units | {"glups": "10^9 cells/s"}
+
+
+def _readable(unit: str) -> str:
+    """kg m/s of kg_m_per_s."""
+    text = f" {unit}".replace("_per_", "/").replace(" per_", "1/").replace("_", " ").strip()
+    return re.sub("([a-z])([2-9])", r"\1^\2", text)
+
+
+def _of_scalar(name: str, unit: str) -> str:
+    """The unit of a column; those of scalars have that of the scalar, or its square."""
+    part, _, label = name.partition("_")
+    if part == "mean":
+        return f"unit of {label}"
+    square = f"(unit of {label})^2"
+    return {"variance": square, "dissipation": f"{square} {unit}".replace(" 1/", "/")}.get(
+        part, unit
+    )
 
 
 PANEL = 3.3, 2.3  # inches
@@ -83,14 +106,18 @@ def _draw(
     axis: "Axes", label: str, names: list[str], curves: dict[str, np.ndarray], units: dict[str, str]
 ) -> None:
     """A panel."""
-    time, xlabel = ("time_s", "t (s)") if units else ("step", "step")
+    time, xlabel = ("time_s", "time (s)") if "time_s" in curves else ("step", "time (steps)")
+    shown, unit = [], units[names[0]]
     for name, colour in zip(names, COLOURS, strict=False):
         values = curves[name]
-        if label.split(".")[-1] == "mass" and values[0]:
-            label, values = "relative change of mass", values / values[0] - 1
-        unit = f" ({units[name]})" if name in units and "change" not in label else ""
+        if re.match("mass(_|$)", name) and values[0]:
+            label, unit, values = f"relative change of {label}", "1", values / values[0] - 1
+        shown.append(values)
         axis.plot(curves[time], values, color=colour, linewidth=1.4, label=name[-1])
-    axis.set(title=label.replace("_", " ") + unit, xlabel=xlabel)
+    axis.set(
+        title=label.replace("_", " "), xlabel=xlabel, ylabel=unit if unit[0] == "(" else f"({unit})"
+    )
+    show_range(axis, curves[time], shown)
     axis.locator_params(axis="x", nbins=6)
     axis.grid(alpha=0.25)
     if len(names) > 1:

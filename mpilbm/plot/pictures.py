@@ -1,8 +1,8 @@
 """Plots of a run: slices of a snapshot, profiles, statistics, and curves over time.
 
 Plots are in lattice units: lengths in cells, times in steps; with [units] in SI. Slices are in the
-middle of the box: the plane of the middle cell, or the mean of the two planes next to the middle.
-Solid cells are grey.
+middle of the box (the plane of the middle cell, or the mean of the two planes next to the middle)
+or of a body, see middles.py. Solid cells are grey.
 """
 
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from os.path import isdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mpilbm.drawing.titles import fit
 from mpilbm.errors import CommandError
 from mpilbm.plot.cuts import cuts_of
 from mpilbm.plot.monitor import monitor_figure, monitor_figures, read_monitor
@@ -42,8 +43,8 @@ NARROW = 4.8  # inches; text of 9 points is readable on a screen of 400 pixels
 class Choice:
     """What to draw: a step (None: the last), a field (None: all), a plane (None: the middle).
 
-    `across`: the largest number of panels in a row; None: depends on the figure. With 1 no figure
-    is wider than NARROW.
+    `across`: the largest number of panels in a row; None: depends on the figure. With 1 all figures
+    have the width NARROW.
     """
 
     step: int | None = None
@@ -62,9 +63,9 @@ def draw(
 ) -> tuple[list[Path], list[str]]:
     """Plot the results in an output folder; writes files to `target`, by default the folder.
 
-    Returns the files, and lines of text: the largest deviation from each reference, and the means
-    of forces. Raises CommandError if the folder contains nothing to draw or a file cannot be read
-    or written.
+    Returns the files, and lines of text: the largest deviation from each reference, the means of
+    forces, and the permeability. Raises CommandError if the folder contains nothing to draw or a
+    file cannot be read or written.
     """
     plt, choice = pyplot(), choice or Choice()
     directory = Path(directory)
@@ -84,8 +85,7 @@ def draw(
     make_folder(target)
     if choice.across == 1:
         for figure in figures.values():
-            width, height = figure.get_size_inches()
-            figure.set_size_inches(min(width, NARROW), height)
+            figure.set_size_inches(NARROW, figure.get_size_inches()[1])
     files = [
         _save(plt, figure, target / f"{name}.{choice.format}", choice.format)
         for name, figure in figures.items()
@@ -143,7 +143,8 @@ def _of_tables(plt: Any, run: Run, across: int | None) -> "tuple[dict[str, Figur
             figures[name], lines = found or (None, [])
             sentences += lines
         elif name == "permeability":
-            figures[name] = permeability_figure(plt, run)
+            figures[name], lines = permeability_figure(plt, run)
+            sentences += lines
         elif name == "nusselt" or name.startswith("nusselt_"):
             figures[name] = nusselt_figure(plt, run, name)
         elif name == "steady":
@@ -188,6 +189,7 @@ def last_snapshot(directory: Path) -> Path:
 
 
 def _save(plt: Any, figure: "Figure", path: Path, kind: str) -> Path:
+    fit(figure)
     try:
         with replaced(path, "wb") as file:
             figure.savefig(file, format=kind, metadata=METADATA[kind])

@@ -15,6 +15,7 @@ import numpy as np
 from mpilbm.case.case import Case, recorded_case
 from mpilbm.case.checks import norm
 from mpilbm.errors import CommandError
+from mpilbm.plot.middles import half_way, through_fluid
 from mpilbm.plot.panels import COLOURS, panels
 from mpilbm.plot.references import cited, interpolate, read_reference
 from mpilbm.results.snapshot import View
@@ -26,18 +27,15 @@ if TYPE_CHECKING:
 AXES, COMPONENTS = "xyz", "uvw"
 
 
-def half_way(n: int) -> slice:
-    """The middle cell of n, or both cells next to the middle."""
-    return slice((n - 1) // 2, n // 2 + 1)
-
-
-def centre_line(snapshot: View, axis: int) -> tuple[np.ndarray, np.ndarray]:
+def centre_line(
+    snapshot: View, axis: int, index: tuple[slice, ...] | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Cell centres (n,) and velocities (n, 3) on a line through the middle; nan in solids.
 
-    In the units of the snapshot.
+    In the units of the snapshot. `index`: another line (z, y, x), or lines whose mean is taken.
     """
     kept, shape = 2 - axis, snapshot.u.shape[:3]
-    index = tuple(slice(None) if k == kept else half_way(n) for k, n in enumerate(shape))
+    index = index or tuple(slice(None) if k == kept else half_way(n) for k, n in enumerate(shape))
     others = tuple(k for k in range(3) if k != kept)
     u = snapshot.u[index].mean(axis=others)
     u[snapshot.solid(index).any(axis=others)] = np.nan
@@ -45,21 +43,25 @@ def centre_line(snapshot: View, axis: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def profile_figure(plt: Any, snapshot: View, across: int | None = None) -> "Figure":
-    """All velocity components along each centre line; with [units] in SI."""
+    """All velocity components along a line in each direction; with [units] in SI."""
     count = snapshot.dimensions
     figure, axes = panels(plt, count, across or count, (3.6, 3.2))
     for axis, panel in enumerate(axes):
-        position, u = centre_line(snapshot, axis)
+        line = through_fluid(snapshot, axis)
+        position, u = centre_line(snapshot, axis, line)
         for k in range(count):
             marker = "o" if len(position) == 1 else None
             panel.plot(position, u[:, k], marker=marker, color=COLOURS[k], label=f"u_{AXES[k]}")
-        ends = [snapshot.ends(k) for k in range(count)]
         metres = snapshot.label("", " m")
-        others = [f"{AXES[k]} = {sum(ends[k]) / 2:g}{metres}" for k in range(count) if k != axis]
+        others = [
+            f"{AXES[k]} = {snapshot.middle(k, line[2 - k]):g}{metres}"
+            for k in range(count)
+            if k != axis
+        ]
         length, speed = snapshot.label("cells", "m"), snapshot.label("cells per step", "m/s")
         panel.set(title="along " + ", ".join(others), xlabel=f"{AXES[axis]} ({length})")
         panel.set(ylabel=f"velocity ({speed})")
-        panel.set_xlim(*ends[axis])
+        panel.set_xlim(*snapshot.ends(axis))
         panel.locator_params(axis="x", nbins=5)  # numbers in metres are long
         panel.grid(alpha=0.25)
     axes[0].legend()

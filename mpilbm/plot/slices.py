@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mpilbm.drawing.colours import SIGNED, colours_of
 from mpilbm.plot.cuts import AXES, Cut
 from mpilbm.results.snapshot import View
 
@@ -41,7 +42,9 @@ def _colour_bar(
 ) -> None:
     """At the right of the panels, or below panels in a narrow column."""
     place: dict[str, Any] = {"location": "bottom", "aspect": 30} if across == 1 else {}
-    figure.colorbar(image, ax=axes, shrink=0.9, pad=0.02, panchor=False, **place, **options)
+    bar = figure.colorbar(image, ax=axes, shrink=0.9, pad=0.02, panchor=False, **place, **options)
+    if across == 1:
+        bar.ax.locator_params(nbins=5)  # long numbers side by side
 
 
 def _finish(snapshot: View, figure: "Figure", axes: "list[Axes]", cuts: list[Cut]) -> None:
@@ -101,10 +104,8 @@ def field_figure(
     figure, axes = _panels(plt, _sides(snapshot, cuts), across)
     planes = planes_of(snapshot, cuts, name)
     low, high = limits or limits_of(planes)
-    colours: dict[str, Any] = {"cmap": "viridis", "vmin": low, "vmax": high}
-    if low < 0 < high:
-        top = max(-low, high)
-        colours = {"cmap": "RdBu_r", "vmin": -top, "vmax": top}
+    own = name in scalar_labels(snapshot)  # a scalar has a unit of its own
+    colours = colours_of(low, high, name in SIGNED and not (own or vector))._asdict()
     level = 0.0 if low < 0 < high else (low + high) / 2
     for axis, cut, plane in zip(axes, cuts, planes, strict=True):
         extent = _extent(snapshot, cut)
@@ -114,7 +115,6 @@ def field_figure(
     _finish(snapshot, figure, axes, cuts)
     unit = stored.text("unit") or FIELD_UNITS.get(name.partition("_")[0], "1")
     label = f"|{name}|" if vector else name
-    own = name in scalar_labels(snapshot)  # a scalar has a unit of its own
     _colour_bar(figure, image, axes, across, label=label if own else f"{label} ({unit})")
     return figure
 

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from mpilbm.drawing.ranges import last_half, show_range
+from mpilbm.outputs.nusselt.scales import supplied
 from mpilbm.plot.frequencies import Oscillation, oscillation
 from mpilbm.plot.panels import COLOURS, plain_logarithms
 from mpilbm.plot.slices import FIELD_UNITS
@@ -21,11 +23,6 @@ if TYPE_CHECKING:
 
 MOST_CURVES = 8
 ROUND_OFF = 1e-6  # of the force; its components in float32 have this error
-
-
-def last_half(time: np.ndarray) -> slice:
-    """The rows in the last half of the time."""
-    return slice(int(np.searchsorted(time, (time[0] + time[-1]) / 2)), None)
 
 
 def forces_figure(plt: Any, run: Run, label: str) -> "tuple[Figure, list[str]] | None":
@@ -61,7 +58,7 @@ def forces_figure(plt: Any, run: Run, label: str) -> "tuple[Figure, list[str]] |
         axis.set(ylabel=_plain(name))
         axis.set_title(f"last half: {text}", fontsize=9)
         axis.grid(alpha=0.25)
-        _zoom(axis, values[half])
+        show_range(axis, time, [values])
         sentences.append(f"{label}: {_plain(name)}: {text} (last half of the rows)")
     axes.flat[-1].set_xlabel(f"time ({unit})")
     figure.suptitle(f"{run.title}: {label}", fontsize=10)
@@ -89,14 +86,6 @@ def _frequency(found: Oscillation, scale: "Scale | None", unit: str) -> str:
 
 def _single(unit: str) -> str:
     return "step" if unit == "steps" else unit
-
-
-def _zoom(axis: Any, values: np.ndarray) -> None:
-    """Show the range of the last half, and not only a large transient at the beginning."""
-    low, high = float(values.min()), float(values.max())
-    margin = max(high - low, 0.05 * max(abs(low), abs(high), 1e-300))
-    bottom, top = axis.get_ylim()
-    axis.set_ylim(max(bottom, low - margin), min(top, high + margin))
 
 
 def _plain(name: str) -> str:
@@ -143,32 +132,60 @@ def _time(run: Run, table: Table) -> tuple[np.ndarray, str]:
     return table["step"].astype(float), "steps"
 
 
-def permeability_figure(plt: Any, run: Run) -> "Figure | None":
-    """The permeability along each driven axis over time, with the unit that the file has."""
+def permeability_figure(plt: Any, run: Run) -> "tuple[Figure | None, list[str]]":
+    """The permeability along the driven axis over time, in mD if known, and a line of text.
+
+    No figure with fewer than two rows.
+    """
     table = run.table("permeability")
+    suffix, unit = ("_mD", "mD") if any(name.endswith("_mD") for name in table) else ("", "cells^2")
+    driven = next((axis for axis in "xyz" if f"k_{axis}" in table
+                   and np.isfinite(table[f"k_{axis}"]).any()), None)  # fmt: skip
+    if driven is None:
+        return None, []
+    text = _permeability_text(table, driven)
     if table.rows < 2:
-        return None
-    unit = next((u for u in ("mD", "m^2") if any(f"({u})" in name for name in table)), None)
-    names = [name for name in table if name.startswith("k_") and (unit is None or unit in name)]
-    names = [name for name in names if np.isfinite(table[name]).any()][:MOST_CURVES]
-    if not names:
-        return None
+        return None, [text]
     time, label = _time(run, table)
+    values = table[f"k_{driven}{suffix}"]
     figure, axis = plt.subplots(figsize=(6, 3.4))
-    for name, colour in zip(names, COLOURS, strict=False):
-        last = table[name][np.isfinite(table[name])][-1]
-        axis.plot(time, table[name], color=colour, label=f"{name.split(' ')[0]}, last: {last:.5g}")
-    axis.set(xlabel=f"time ({label})", ylabel=f"permeability ({unit or 'cells^2'})")
+    axis.plot(time, values, color=COLOURS[0], label=f"k_{driven}, last: {values[-1]:.5g} {unit}")
+    axis.set(xlabel=f"time ({label})", ylabel=f"permeability ({unit})")
+    show_range(axis, time, [values])
     axis.grid(alpha=0.25)
     axis.legend()
     figure.suptitle(run.title, fontsize=10)
-    return figure
+    return figure, [text]
+
+
+def _permeability_text(table: Table, axis: str) -> str:
+    """k in all units that the table has, Reynolds number and porosity, of the last row."""
+    units = (("_mD", "mD"), ("_m2", "m^2"), ("", "cells^2"))
+    k, *same = [f"{table[f'k_{axis}{suffix}'][-1]:.5g} {unit}" for suffix, unit in units
+                if f"k_{axis}{suffix}" in table]  # fmt: skip
+    parts = [f"permeability k_{axis} = {k}" + f" ({', '.join(same)})" * bool(same)]
+    for name, words in (("reynolds", "Re = <u> sqrt(k) / nu ="), ("porosity", "porosity"),
+                        ("tortuosity", "tortuosity")):  # fmt: skip
+        if name in table and np.isfinite(table[name][-1]):
+            parts.append(f"{words} {table[name][-1]:.3g}")
+    return ", ".join(parts) + f" at step {table['step'][-1]:,.0f}"
+
+
+def _adiabatic(case: "Case", file: str) -> set[str]:
+    """The columns of faces through which the scalar has no given flux: they are round-off."""
+    for output in case.outputs:
+        if output.name == "nusselt" and output.file == file:
+            scalar = case.scalars[output.scales(case).number]
+            faces = {axis + side for axis in "xyz" for side in "-+"} - supplied(scalar)
+            return {f"nusselt_{face}" for face in faces}
+    return set()
 
 
 def nusselt_figure(plt: Any, run: Run, name: str) -> "Figure | None":
-    """The Nusselt numbers of a table over time."""
+    """The Nusselt numbers of a table over time, of faces only where a value or flux is given."""
     table = run.table(name)
-    names = [each for each in table if each.startswith("nusselt_")]
+    hidden = _adiabatic(run.case, f"{name}.csv")
+    names = [each for each in table if each.startswith("nusselt_") and each not in hidden]
     if table.rows < 2 or not names:
         return None
     time, label = _time(run, table)
@@ -177,7 +194,7 @@ def nusselt_figure(plt: Any, run: Run, name: str) -> "Figure | None":
         last, shown = table[each][-1], each.removeprefix("nusselt_")
         axis.plot(time, table[each], color=colour, label=f"{shown}, last: {last:.5g}")
     axis.set(xlabel=f"time ({label})", ylabel="Nusselt number")
-    _zoom(axis, np.concatenate([table[each][last_half(time)] for each in names]))
+    show_range(axis, time, [table[each] for each in names])
     axis.grid(alpha=0.25)
     axis.legend(fontsize=8)
     figure.suptitle(run.title, fontsize=10)
@@ -224,6 +241,7 @@ def probe_figure(plt: Any, run: Run, name: str) -> "Figure | None":
             axis.plot(time, values[:, column], linewidth=1.1, color=f"C{column}", label=text)
         unit = table.units.get(field) or FIELD_UNITS.get(field.partition("_")[0], "1")
         axis.set(ylabel=f"{field} ({unit})")
+        show_range(axis, time, list(values.T))
         axis.grid(alpha=0.25)
         axis.legend(fontsize=8, ncols=2)
     axes.flat[-1].set_xlabel(f"time ({label})")

@@ -1,25 +1,27 @@
 """`mpilbm watch`: the progress and the curves of a run in a terminal, read from its files."""
 
-import json
 import re
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mpilbm.drawing.ranges import shown_range
 from mpilbm.errors import CommandError
 from mpilbm.outputs.points.series import read
 from mpilbm.plot.curves import curve
 from mpilbm.printable import one_line
+from mpilbm.results.state import RUNNING, RunState, state_of
 from mpilbm.storage.csv_log import COEFFICIENTS, lines, short
-from mpilbm.storage.lock import holder_of
 from mpilbm.storage.own_files import STEADY, SUMMARY
 from mpilbm.storage.tables.aside import BEFORE
 from mpilbm.system import terminal
+from mpilbm.system.sealed_json import unsealed
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -28,7 +30,6 @@ TAIL_BYTES = 4 << 20  # of a CSV file; curves of longer ones begin later
 MONITORED = ("kinetic_energy", "max_speed", "mass", "enstrophy")
 MOST_CURVES, HEIGHT, HEAD, NARROW = 12, 6, 5, 90  # HEAD: lines besides the curves
 PERIOD = 1.0  # seconds
-STEP_IN_NAME = re.compile(r"_([0-9]{9,})\.")
 
 
 @dataclass(frozen=True)
@@ -40,79 +41,40 @@ class Curve:
     values: list[float]
     logarithmic: bool = False
 
+    @property
+    def limits(self) -> tuple[tuple[float, float], str]:
+        """The range that is shown, and how many points are outside, in words."""
+        found = shown_range(np.array(self.steps), [np.array(self.values)])
+        if self.logarithmic or found is None:
+            return (-inf, inf), ""
+        return (found.low, found.high), found.note
+
 
 @dataclass(frozen=True)
-class State:
-    """A run as its files describe it.
-
-    `status` is "running", "killed" or that of summary.json. `host`: another host, whose process
-    holds the folder; whether it still runs is not known here.
-    """
+class Shown:
+    """What is shown of a run: its title, its state and its curves."""
 
     title: str
-    status: str
-    reason: str
-    step: int
-    last: int
-    rate: float  # steps per second; 0 if it is not known
+    run: RunState
     curves: tuple[Curve, ...]
-    host: str = ""
-
-    def line(self) -> str:
-        """`running: step 1200/20000 (6 %)  35 steps/s  9 min left`."""
-        of = f"/{self.last} ({100 * self.step // self.last} %)" if self.last else ""
-        where = f" on {one_line(self.host)}, if it has not been killed" if self.host else ""
-        parts = [f"{self.status}{where}: step {self.step}{of}"]
-        if self.rate:
-            parts.append(f"{self.rate:.3g} steps/s")
-            if self.status == "running" and self.last > self.step:
-                parts.append(f"{duration((self.last - self.step) / self.rate)} left")
-        return "  ".join(parts) + (f"\n{one_line(self.reason)}" if self.reason else "")
 
 
-def duration(seconds: float) -> str:
-    """`90 s`, `5 min` or `2.1 h`."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
-
-
-def look(folder: Path) -> State:
-    """The state of the run in an output folder; CommandError if it has none."""
+def look(folder: Path) -> Shown:
+    """The run in an output folder; CommandError if there is none."""
     path = folder / SUMMARY
     try:
-        summary: dict[str, Any] = json.loads(path.read_text())
-        started = path.stat().st_mtime
+        summary: dict[str, Any] = unsealed(path.read_text("utf-8"), verify=False)
     except FileNotFoundError:
         raise CommandError(
             f"{folder} contains no {SUMMARY}; name the output folder of a run, such as case.out"
         ) from None
     except (OSError, ValueError) as error:
-        raise CommandError(f"{path} cannot be read: {error}") from None
-    curves = tuple(curves_of(folder))
-    first, steps = int(summary.get("first_step") or 0), [int(summary.get("steps") or 0)]
-    steps += [int(each.steps[-1]) for each in curves if each.steps]
-    names = (STEP_IN_NAME.search(file.name) for file in folder.iterdir())
-    steps += [int(found[1]) for found in names if found and int(found[1]) >= first]
-    status, step, host = str(summary.get("status")), max(steps), ""
-    if status == "running":
-        newest = max((file.stat().st_mtime for file in written(folder)), default=started)
-        seconds = newest - started
-        holder = holder_of(folder)
-        status = "running" if holder and (holder.alive or holder.elsewhere) else "killed"
-        host = holder.host if holder and holder.elsewhere else ""
-    else:
-        seconds = float(summary.get("wall_seconds") or 0)
-    rate = (step - first) / seconds if seconds > 0 else 0.0
-    return State(
-        one_line(str(summary.get("title"))), status, str(summary.get("reason") or ""), step,
-        int(summary.get("last_step") or 0), rate, curves, host,
-    )  # fmt: skip
-
-
-def written(folder: Path) -> list[Path]:
-    """The files that the run has written since its start, without those that other runs left."""
-    return [file for file in folder.iterdir() if file.is_file() and file.name != SUMMARY]
+        problem = getattr(error, "strerror", None) or error
+        raise CommandError(
+            f"{path} cannot be read: {problem}; name the output folder of a run, such as case.out"
+        ) from None
+    title = one_line(str(summary.get("title") or folder.resolve().name))
+    return Shown(title, state_of(folder, summary), tuple(curves_of(folder)))
 
 
 def curves_of(folder: Path) -> Iterator[Curve]:
@@ -179,8 +141,8 @@ def _numbers(row: str) -> list[float]:
         return []
 
 
-def picture(state: State, width: int, plain: bool, height: int | None = None) -> "RenderableType":
-    """The state as text of this width, the curves in one or two columns; the first that fit."""
+def picture(shown: Shown, width: int, plain: bool, height: int | None = None) -> "RenderableType":
+    """The run as text of this width, the curves in one or two columns; the first that fit."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -192,18 +154,19 @@ def picture(state: State, width: int, plain: bool, height: int | None = None) ->
         most = min(most, max(1, (height - HEAD) // (HEIGHT + 2)) * columns)
     grid = Table.grid(padding=(0, 1))
     cells = []
-    for one in state.curves[:most]:
-        drawn = curve(one.steps, one.values, each, HEIGHT, one.logarithmic, plain)
-        last = f"{one.title} = {one.values[-1]:.5g}"
+    for one in shown.curves[:most]:
+        limits, note = one.limits
+        drawn = curve(one.steps, one.values, each, HEIGHT, one.logarithmic, plain, limits)
+        last = f"{one.title} = {one.values[-1]:.5g}{f' ({note})' if note else ''}"
         text = Text(no_wrap=True, overflow="crop")
         text.append(last[:each] + "\n", style="bold")
         text.append("\n".join(line[:each] for line in drawn) + "\n", style="cyan")
         cells.append(text)
     for k in range(0, len(cells), columns):
         grid.add_row(*cells[k : k + columns])
-    head = Text(state.title + "\n", style="bold")
-    head.append(state.line() + "\n")
-    more = len(state.curves) - most
+    head = Text(shown.title + "\n", style="bold")
+    head.append(shown.run.line() + "\n")
+    more = len(shown.curves) - most
     end = [Text(f"and {more} more curves")] if more > 0 else []
     return Group(head, grid, *end)
 
@@ -218,19 +181,19 @@ def watch(folder: Path, once: bool) -> None:
 
     console = Console(highlight=False, file=terminal.unfiltered() if sys.stdout.isatty() else None)
     plain = "utf" not in (sys.stdout.encoding or "").lower()
-    state = look(folder)
+    shown = look(folder)
     if once or not console.is_terminal:
-        console.print(picture(state, console.width, plain))
+        console.print(picture(shown, console.width, plain))
         return
 
     def present() -> "RenderableType":
-        return picture(state, console.width, plain, console.height)
+        return picture(shown, console.width, plain, console.height)
 
     with Live(present(), console=console, auto_refresh=False) as live:
         try:
-            while state.status == "running":
+            while shown.run.status == RUNNING:
                 time.sleep(PERIOD)
-                state = look(folder)
+                shown = look(folder)
                 live.update(present(), refresh=True)
         except KeyboardInterrupt:
             return

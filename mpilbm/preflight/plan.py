@@ -16,7 +16,7 @@ from mpilbm.case.model import Case, Fluid
 from mpilbm.case.velocity_bounds import largest_speed, require_forces
 from mpilbm.case.wall_units import forced_channel
 from mpilbm.geometry import build, diagnose, geometry_findings, plane_costs
-from mpilbm.geometry.masks import require_masks
+from mpilbm.geometry.masks import mask_contents, require_masks
 from mpilbm.geometry.surfaces.findings import VISCOUS
 from mpilbm.links.entry_list import EntryList
 from mpilbm.links.planes_read import require_planes
@@ -30,6 +30,7 @@ from mpilbm.preflight.scalars import scalar_lines
 from mpilbm.preflight.slab_thickness import thin_slabs
 from mpilbm.registry import plugin_errors
 from mpilbm.solver.memory.plan import bytes_needed, limits, more_bytes
+from mpilbm.system import hdf5
 from mpilbm.units import (
     LENGTH,
     PRESSURE,
@@ -45,6 +46,8 @@ from mpilbm.verdicts.findings import in_order
 from mpilbm.verdicts.fluids import of_fluid
 from mpilbm.verdicts.limits import Usable
 
+GIVEN = "the largest given"  # of the speeds of a case
+
 
 @plugin_errors()
 def plan(case: Case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
@@ -53,6 +56,7 @@ def plan(case: Case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     The default of `gpu_memory` is the memory of this machine. Arrays that cannot fit are reported
     before the cells are inspected, which would take minutes for a mistyped size.
     """
+    hdf5.require()
     report = Report(case.title or case.path.name)
     case, why_layout = _settled(case, ranks, gpu_memory)
     if not _fits(case, plane_costs.slabs(case, ranks), gpu_memory, report):
@@ -72,7 +76,7 @@ def plan(case: Case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     speed, key = largest_speed(case, initial)
     for fluid in case.fluids:
         usable = partial(inspection.is_usable, case, fluid)
-        lines = fluid_lines(case, fluid, speed, key, usable)
+        lines = fluid_lines(case, fluid, speed, f"{GIVEN}: {key}", usable)
         report.sections[f"fluid {fluid.label}".strip()] = lines
     for scalar in case.scalars:
         report.sections[f"scalar {scalar.label}"] = scalar_lines(case, scalar)
@@ -179,7 +183,12 @@ def box_lines(case: Case, survey: build.Survey, why_layout: str = "") -> list[Li
     for boundary, links in zip(case.boundaries, survey.links, strict=True):
         where = " ".join(boundary.where)
         lines.append(Line(f"boundary {where}", counted(links, "link"), boundary.name))
-    return lines + [_body_line(case, survey, k) for k in range(len(case.bodies))]
+    for k, body in enumerate(case.bodies):
+        lines.append(_body_line(case, survey, k))
+        masks = [mask_contents(body.mask, case, f"body.{k}.mask")] if body.mask else []
+        contents = body.shape.contents() if body.shape else masks
+        lines += [Line(f"values of {body.label}", *each) for each in contents]
+    return lines
 
 
 def _body_line(case: Case, survey: build.Survey, number: int) -> Line:
@@ -193,8 +202,8 @@ def _body_line(case: Case, survey: build.Survey, number: int) -> Line:
     return Line(f"body {body.label}", count, shared)
 
 
-def fluid_lines(case: Case, fluid: Fluid, speed: float, key: str, usable: Usable) -> list[Line]:
-    """Viscosity, rates, Mach and Reynolds numbers with verdicts; `key` gives the `speed`.
+def fluid_lines(case: Case, fluid: Fluid, speed: float, source: str, usable: Usable) -> list[Line]:
+    """Viscosity, rates, Mach and Reynolds numbers with verdicts; `source`: of what the speed is.
 
     `usable`: whether advice may name a collision on a lattice.
     """
@@ -206,7 +215,7 @@ def fluid_lines(case: Case, fluid: Fluid, speed: float, key: str, usable: Usable
     lines += wall_lines(case)
     if not speed:
         return [*lines, Line("speed", "none is given", "Mach and Reynolds number unknown")]
-    lines.append(Line("speed", f"{speed:.4g}", f"cells per step, the largest given: {key}"))
+    lines.append(Line("speed", f"{speed:.4g}", f"cells per step, {source}"))
     return [*lines, judged["Mach"], _reynolds_line(case, fluid, speed), judged["grid Reynolds"]]
 
 
@@ -257,8 +266,8 @@ def _reynolds_line(case: Case, fluid: Fluid, speed: float) -> Line:
     return Line("Reynolds", f"{number:.6g}", note)
 
 
-def unit_lines(case: Case, units: Units, speed: float) -> list[Line]:
-    """The lattice units in SI, and the box, the run and the fluids in SI."""
+def unit_lines(case: Case, units: Units, speed: float, source: str = GIVEN) -> list[Line]:
+    """The lattice units in SI, and the box, the run and the fluids in SI; see fluid_lines."""
     box = " x ".join(f"{units.to_si(n, LENGTH):.6g}" for n in case.domain.size)
     lines = [
         Line("cell", f"{units.cell:.6g} m", f"the box: {box} m"),
@@ -268,7 +277,7 @@ def unit_lines(case: Case, units: Units, speed: float) -> list[Line]:
         Line("pressure 1", f"{units.unit(PRESSURE):.6g} Pa", "p = cs2 (rho - 1)"),
     ]
     if speed:
-        lines.append(Line("speed", f"{units.to_si(speed, VELOCITY):.6g} m/s", "the largest given"))
+        lines.append(Line("speed", f"{units.to_si(speed, VELOCITY):.6g} m/s", source))
     for fluid in case.fluids:
         nu = units.to_si(fluid.viscosity, VISCOSITY)
         lines.append(Line(f"viscosity {fluid.label}".strip(), f"{nu:.6g} m^2/s"))

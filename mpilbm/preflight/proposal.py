@@ -11,7 +11,7 @@ cells per step.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from math import ceil, floor, log10, prod, sqrt
 
 import numpy as np
@@ -20,6 +20,7 @@ from mpilbm.backends import Backend
 from mpilbm.case.model import Case
 from mpilbm.errors import MpilbmError
 from mpilbm.geometry import plane_costs
+from mpilbm.preflight.inspection import is_usable
 from mpilbm.preflight.report import Line
 from mpilbm.solver.memory.plan import bytes_needed
 from mpilbm.units import TIME, VELOCITY, VISCOSITY, Units, in_words, mach
@@ -51,9 +52,7 @@ def proposal_lines(
         return [Line("none", "", text)]
     found = present(case, units, speed) or propose(case, units, speed)
     if found is None:
-        finest = units.cell / REFINEMENTS[-1]
-        text = f"no cell from {finest:.3g} m on is stable; choose another collision, or a closure"
-        return [Line("none", "", text, "fair")]
+        return [Line("none", "", _why_none(case, units, speed), "fair")]
     if found.units == units:
         lines = [Line("cell, step", "as given", f"Mach <= {MACH:g} and stable", "good")]
     else:
@@ -74,15 +73,32 @@ def present(case: Case, units: Units, speed: float) -> Proposal | None:
 
 def propose(case: Case, units: Units, speed: float) -> Proposal | None:
     """The coarsest acceptable refinement; None if there is none."""
+    for finer, size, nu, u in _finer(case, units, speed):
+        if is_stable(case, nu, u):
+            steps = ceil(units.to_si(case.run.steps, TIME) / finer.step)
+            return Proposal(finer, size, steps)
+    return None
+
+
+def _why_none(case: Case, units: Units, speed: float) -> str:
+    """That no refinement is acceptable, with the verdict and the advice of the finest one."""
+    finest, _, nu, u = list(_finer(case, units, speed))[-1]
+    fluid = case.fluids[0]
+    finer = fluid.model_copy(update={"viscosity": nu})
+    verdict, _ = stability(case, finer, u, partial(is_usable, case, fluid))
+    return f"no cell from {finest.cell:.3g} m on is stable; there {verdict}"
+
+
+def _finer(
+    case: Case, units: Units, speed: float
+) -> Iterator[tuple[Units, tuple[int, ...], float, float]]:
+    """Units of refinements, the sizes of the box, and viscosity and speed in these units."""
     fastest, nu = units.to_si(speed, VELOCITY), units.to_si(case.fluids[0].viscosity, VISCOSITY)
     cs2 = float(case.lattice.cs2)
     for cell, size in _refinements(case, units):
         u = min(MACH * sqrt(cs2), cs2 * (TAU - 0.5) * fastest * cell / nu)
         finer = Units(cell, _rounded_down(u * cell / fastest), units.density)
-        if is_stable(case, finer.to_lattice(nu, VISCOSITY), finer.to_lattice(fastest, VELOCITY)):
-            steps = ceil(units.to_si(case.run.steps, TIME) / finer.step)
-            return Proposal(finer, size, steps)
-    return None
+        yield finer, size, finer.to_lattice(nu, VISCOSITY), finer.to_lattice(fastest, VELOCITY)
 
 
 def _refinements(case: Case, units: Units) -> Iterator[tuple[float, tuple[int, ...]]]:

@@ -13,7 +13,7 @@ from mpilbm.preflight.report import Line
 from mpilbm.solver.fields.sources import least_bytes
 from mpilbm.solver.memory.plan import bytes_needed, host_bytes
 from mpilbm.units import counted, in_words
-from mpilbm.verdicts.findings import NOTE, Finding
+from mpilbm.verdicts.findings import NOTE, Finding, either
 
 
 def rank_lines(
@@ -89,10 +89,13 @@ def memory_lines(
     if room is not None and total > room:
         verdict, level = "does not fit", "poor"
         enough = ceil(total / room) * ranks
-        more = f"{enough} ranks or more, " if enough <= case.shape[0] else ""
+        fix = either(
+            f"{enough} ranks or more" if enough <= case.shape[0] else "",
+            "the layout 'aa'" if case.layout.buffers > 1 else "",
+            f"a smaller box{elsewhere}",
+        )
         problems.append(
-            f"{case.path}: domain.size: a rank needs {in_words(total)} {has}; use {more}the "
-            f"layout 'aa', or a smaller box{elsewhere}"
+            f"{case.path}: domain.size: a rank needs {in_words(total)} {has}; use {fix}"
         )
     lines = [Line(what, in_words(count), "per rank at most") for what, count in need.items()]
     return [*lines, Line("memory", in_words(total), verdict, level)]
@@ -108,11 +111,12 @@ def large_arrays(case: Case, slabs: tuple[Slab, ...], survey: Survey) -> list[Fi
     largest = max(each["populations"] for each in need) // arrays
     if largest <= limit:
         return []
+    narrower = "" if case.precision.storage == "float16" else "16-bit storage"
+    fix = either(narrower, "more ranks on more devices", "a smaller box")
     return [Finding(
         NOTE, "domain.size",
         f"an array of populations takes {in_words(largest)}, of which the driver of this device "
-        f"guarantees {in_words(limit)}; if it refuses the array, use 16-bit storage, more ranks on "
-        "more devices, or a smaller box",
+        f"guarantees {in_words(limit)}; if it refuses the array, use {fix}",
     )]  # fmt: skip
 
 

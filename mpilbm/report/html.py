@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from mpilbm.errors import CommandError
+from mpilbm.printable import several_lines
 from mpilbm.storage.directory import make_folder
 from mpilbm.storage.files import replaced
 from mpilbm.system.file_origin import PROGRAM
@@ -29,7 +30,7 @@ def write(folder: Path, name: str, page: str) -> Path:
     try:
         make_folder(folder)
         with replaced(folder / name) as file:
-            file.write(page)
+            file.write(several_lines(page))
     except OSError as error:
         raise CommandError(f"{folder}: {error.strerror}; choose a folder with --output") from error
     return folder / name

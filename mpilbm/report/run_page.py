@@ -13,13 +13,17 @@ from mpilbm import __version__
 from mpilbm.errors import CommandError, MpilbmError
 from mpilbm.report.html import data_of_picture, render, write
 from mpilbm.results.run import Run, open_run
+from mpilbm.results.state import DONE, NOT_STARTED, RunState, duration, whole
 from mpilbm.storage.own_files import REPORT
 from mpilbm.units import counted, in_words
+from mpilbm.verdicts.findings import NOTE
+from mpilbm.verdicts.limits import LIKELY, POSSIBLY
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case
 
 Rows = list[tuple[str, str, str]]  # (quantity, value, verdict)
+STABLE = "stable until its last step"
 GROUP = re.compile(r"_[0-9]{9,}(?=\.)")  # the step in a file name
 
 
@@ -38,14 +42,14 @@ def content(run: Run) -> dict[str, Any]:
     summary = run.summary
     case, problem = _case(run)
     pictures, sentences, missing = _pictures(run)
-    status = str(summary.get("status", "no summary: the run was stopped before its first step"))
+    state = run.state
     return {
         "title": run.title,
-        "status": _status(status),
-        "good": status in ("done", "running"),
-        "reason": summary.get("reason") or problem,
+        "status": state.where if state.status in (DONE, NOT_STARTED) else state.sentence,
+        "level": state.level,
+        "reason": state.reason or problem,
         "tables": [(name, rows) for name, rows in _tables(run, case) if rows],
-        "findings": _findings(summary),
+        "findings": _findings(summary, state),
         "sentences": sentences,
         "pictures": pictures,
         "no_pictures": missing,
@@ -57,10 +61,6 @@ def content(run: Run) -> dict[str, Any]:
     }
 
 
-def _status(status: str) -> str:
-    return f"{status}: or ended without notice" if status == "running" else status
-
-
 def _case(run: Run) -> "tuple[Case | None, str]":
     """The case, or why it cannot be read, such as a case of another version."""
     try:
@@ -69,30 +69,34 @@ def _case(run: Run) -> "tuple[Case | None, str]":
         return None, f"the case cannot be read again: {str(error).splitlines()[0]}"
 
 
-def _findings(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
+def _findings(summary: dict[str, Any], state: RunState) -> list[tuple[str, str, str]]:
+    """(severity, where, message); after a complete run a prediction of stability is a note."""
     found = summary.get("findings")
     rows = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
     texts = ([str(each.get(key, "")) for key in ("severity", "where", "message")] for each in rows)
-    return [(severity, where, message) for severity, where, message in texts]
+    done = state.status == DONE
+    return [(NOTE, where, f"predicted before the run, which was {STABLE}: {message}")
+            if done and _predicts(message) else (severity, where, message)
+            for severity, where, message in texts]  # fmt: skip
 
 
 def _tables(run: Run, case: "Case | None") -> list[tuple[str, Rows]]:
     summary = run.summary
     return [
-        ("Run", _run_rows(summary)),
-        ("Speed", _speed_rows(summary)),
+        ("Run", _run_rows(summary, run.state)),
+        ("Speed", _speed_rows(summary) if run.state.ended else _rate_rows(run.state)),
         *(_flow_rows(run, case) if case is not None else []),
     ]
 
 
-def _run_rows(summary: dict[str, Any]) -> Rows:
+def _run_rows(summary: dict[str, Any], state: RunState) -> Rows:
     """The facts of the run."""
     size, halo = summary.get("size"), summary.get("halo")
     facts = {
         "case file": summary.get("case"),
         "lattice": summary.get("lattice"),
         "cells": " x ".join(map(str, size)) if isinstance(size, list) else None,
-        "steps": _steps(summary),
+        "steps": _steps(state) if summary else None,
         "ranks": summary.get("ranks"),
         "device": summary.get("device"),
         "layout": _because(summary.get("layout"), summary.get("layout_why")),
@@ -112,19 +116,17 @@ def _because(what: Any, why: Any) -> str | None:
     return None if what is None else f"{what}: {why}" if why else str(what)
 
 
-def _number(summary: dict[str, Any], key: str) -> int | None:
-    """A whole number in the summary, None if it is missing or damaged."""
-    value = summary.get(key)
-    return value if isinstance(value, int) else None
+def _steps(state: RunState) -> str:
+    of = f" of {state.last:,}" if state.last and state.last != state.step else ""
+    return f"{state.step:,}{of}" + (f", continued from {state.first:,}" if state.first else "")
 
 
-def _steps(summary: dict[str, Any]) -> str | None:
-    steps, last = _number(summary, "steps"), _number(summary, "last_step")
-    if steps is None:
-        return None
-    first = _number(summary, "first_step")
-    text = f"{steps:,}" + (f" of {last:,}" if last is not None and last != steps else "")
-    return text + (f", continued from {first:,}" if first else "")
+def _rate_rows(state: RunState) -> Rows:
+    """The speed by the last file of a run that is active or was killed."""
+    if not state.rate:
+        return []
+    return [("time until the newest file", duration(state.seconds), ""),
+            ("speed", f"about {state.rate:.3g} steps per second", "")]  # fmt: skip
 
 
 def _speed_rows(summary: dict[str, Any]) -> Rows:
@@ -149,19 +151,25 @@ def _flow_rows(run: Run, case: "Case") -> list[tuple[str, Rows]]:
     """Derived numbers of each fluid, and the units.
 
     Without advice on other collisions, which needs the content of input files: it is a part of the
-    findings, which the run has recorded.
+    findings, which the run has recorded. A prediction of stability is omitted after a complete run.
     """
     from mpilbm.preflight.plan import fluid_lines, unit_lines
 
-    speed, key = _largest_speed(run)
+    speed, source = _largest_speed(run)
     found = [
-        (f"Fluid {fluid.label}".strip(), fluid_lines(case, fluid, speed, key, _never))
+        (f"Fluid {fluid.label}".strip(), fluid_lines(case, fluid, speed, source, _never))
         for fluid in case.fluids
     ]
     if case.units:
-        found.append(("Units", unit_lines(case, case.units, speed)))
-    return [(name, [(line.what, line.value, line.verdict) for line in lines])
-            for name, lines in found]  # fmt: skip
+        found.append(("Units", unit_lines(case, case.units, speed, source)))
+    done = run.state.status == DONE
+    return [(name, [(line.what, line.value, STABLE if done and _predicts(line.verdict)
+                     else line.verdict) for line in lines]) for name, lines in found]  # fmt: skip
+
+
+def _predicts(text: str) -> bool:
+    """Whether a verdict or a finding expects the flow to be unstable."""
+    return any(verdict in text for verdict in (POSSIBLY, LIKELY))
 
 
 def _never(lattice: str, collision: str) -> bool:
@@ -169,17 +177,17 @@ def _never(lattice: str, collision: str) -> bool:
 
 
 def _largest_speed(run: Run) -> tuple[float, str]:
-    """The largest speed of the run in lattice units, and where it is from."""
+    """The largest speed of the run in lattice units, and of what it is the largest."""
     if "monitor" in run.tables:
         table = run.table("monitor")
         speeds = table["max_speed"] if "max_speed" in table else np.empty(0)
         if np.isfinite(speeds).any():
-            return float(speeds[np.isfinite(speeds)].max()), "monitor.csv"
+            return float(speeds[np.isfinite(speeds)].max()), "the largest in monitor.csv"
     if len(run.steps) and "u" in run.fields:
         planes = range(run.snapshots.head.shape[-run.dimensions])
         each = (run.field("u", region=plane, lattice_units=True).astype(float) for plane in planes)
         speed = max(float((u**2).sum(axis=-1).max()) for u in each) ** 0.5
-        return (speed, "the last snapshot") if np.isfinite(speed) else (0.0, "")
+        return (speed, "the largest in the last snapshot") if np.isfinite(speed) else (0.0, "")
     return 0.0, ""
 
 
@@ -255,7 +263,7 @@ def _settings(summary: dict[str, Any]) -> str:
 
 def _continued(run: Run, command: str) -> tuple[str, str]:
     """How to continue from the last checkpoint: to the end of the run, or beyond it."""
-    summary, ranks = run.summary, _number(run.summary, "ranks") or 1
+    summary, ranks = run.summary, whole(run.summary, "ranks") or 1
     last = int(re.findall("[0-9]+", run.checkpoints[-1].stem)[-1])
     text = f"Continue from step {last:,} (on any number of ranks):"
     if summary.get("status") == "unstable":
@@ -263,7 +271,7 @@ def _continued(run: Run, command: str) -> tuple[str, str]:
             "The flow became unstable: change what the reason above names, then continue from step "
             f"{last:,}:"
         )
-    steps, target = _number(summary, "steps"), _number(summary, "last_step")
+    steps, target = whole(summary, "steps"), whole(summary, "last_step")
     if steps is not None and steps == target:  # the run is complete
         command += f" --set run.steps={2 * steps}"
     return text, f"mpirun -n {ranks} {command}"

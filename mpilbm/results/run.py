@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mpilbm.case.given.objects import require_path
+from mpilbm.case.tables.values import MOST_TITLE
 from mpilbm.errors import CommandError
+from mpilbm.printable import one_line
 from mpilbm.results.images import SOLID, Region
 from mpilbm.results.series import Series
+from mpilbm.results.state import DONE, RunState, state_of
 from mpilbm.results.statistics import AXES, Profile, read_profile
 from mpilbm.results.tables import Table, read_table
 from mpilbm.storage.own_files import SUMMARY, owned
@@ -74,6 +77,18 @@ class Run:
         except (OSError, ValueError) as error:
             raise CommandError(f"{path}: cannot be read as JSON ({error}); remove it") from None
 
+    @property
+    def state(self) -> RunState:
+        """Whether the run is running, done, killed, stopped or failed, and its last step."""
+        return state_of(self.directory, self.summary)
+
+    @property
+    def unfinished(self) -> list[str]:
+        """A line if the results are not those of a complete run."""
+        state = self.state
+        complete = state.status == DONE or not self.summary
+        return [] if complete else [f"the run is not complete: {state.sentence}"]
+
     @cached_property
     def case(self) -> "Case":
         """The case as it was run, with the names of its input files in place of their content.
@@ -103,7 +118,7 @@ class Run:
     @property
     def title(self) -> str:
         """The title of the case, or the name of the folder."""
-        return str(self.summary.get("title") or self.directory.name)
+        return one_line(self.summary.get("title") or self.directory.name, MOST_TITLE)
 
     @property
     def units(self) -> "Units | None":

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,26 @@ class View:
         """The coordinates of the values along an axis, in m or in cells."""
         count = self.u.shape[2 - axis]
         return self.origin[axis] + (np.arange(count) + 0.5) * self.spacing[axis]
+
+    def middle(self, axis: int, cells: slice) -> float:
+        """The coordinate of the middle of these cells along an axis."""
+        return self.origin[axis] + (cells.start + cells.stop) / 2 * self.spacing[axis]
+
+    @cached_property
+    def solid_lines(self) -> tuple[np.ndarray, ...] | None:
+        """The numbers of solid cells on each line along x (nz, ny), y (nz, nx) and z (ny, nx).
+
+        None without bodies. Reads all planes, one at a time.
+        """
+        if self.mask is None and "body" not in self.case:
+            return None
+        nz, ny, nx = self.u.shape[:3]
+        found = tuple(np.zeros(shape, np.int64) for shape in ((nz, ny), (nz, nx), (ny, nx)))
+        for z in range(nz):
+            plane = self.solid(z)
+            found[0][z], found[1][z] = plane.sum(axis=1), plane.sum(axis=0)
+            found[2][:] += plane
+        return found
 
     @property
     def time(self) -> str:

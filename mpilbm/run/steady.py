@@ -14,6 +14,7 @@ from mpilbm.parallel.communicator import Communicator
 from mpilbm.run.checks.alarms import Alarm
 from mpilbm.run.checks.alternation import Alternation
 from mpilbm.run.checks.mass import MassCheck
+from mpilbm.run.checks.speeds import Speeds
 from mpilbm.run.last_good import LastGood
 from mpilbm.storage.csv_log import Rows
 from mpilbm.storage.own_files import STEADY
@@ -52,6 +53,7 @@ class Watch:
         self._fast = Alarm(context, (FAST,))
         self._scalars = {label: Alarm(context, OVERSHOOTS) for label in context.solver.bounds}
         self._mass = MassCheck(context)
+        self._speeds = Speeds(context, CHECK_EVERY)
 
     def __enter__(self) -> Self:
         return self
@@ -77,6 +79,7 @@ class Watch:
             self.samples.settle()  # they may find that the flow failed at an earlier step
             self.totals.check(step)
             self._mass.check(step)
+            self._speeds.check(step)
             if step < last:
                 self.last_good.keep(step)
         reason = ""
@@ -116,6 +119,7 @@ class Watch:
         self.last_good.forget()
         self.alternation.forget()
         self._mass.forget()
+        self._speeds.forget()
 
     def _warn(self, step: int) -> None:
         """Report a flow that is too fast, and scalars that are beyond their bounds; collective."""

@@ -25,6 +25,7 @@ from mpilbm.storage.files import fresh, partial_of, system_errors
 from mpilbm.storage.partial_file import Describe
 from mpilbm.storage.places import Place
 from mpilbm.storage.planes import OwnFile, RootFile
+from mpilbm.system.hdf5 import open_file
 
 if TYPE_CHECKING:
     import h5py
@@ -120,8 +121,6 @@ class CompressedParts(OwnFile):
         super().publish(verify, before)
 
     def _copy_chunks(self) -> None:
-        import h5py
-
         order = {name: number for number, name in enumerate(self.places)}
         chunks = sorted(
             (order[name], plane, name, rank, start, size)
@@ -130,7 +129,7 @@ class CompressedParts(OwnFile):
         )
         with ExitStack() as stack:
             stack.enter_context(system_errors(self.path))
-            file = stack.enter_context(h5py.File(self.file.partial, "r+", locking="best-effort"))
+            file = stack.enter_context(open_file(self.file.partial, "r+"))
             parts = [
                 stack.enter_context(open(self._part(rank), "rb")) for rank in range(self.comm.size)
             ]
@@ -183,10 +182,8 @@ class CompressedFile(RootFile):
 
     @cached_property
     def _hdf5(self) -> "h5py.File":
-        import h5py
-
         with system_errors(self.path):
-            return h5py.File(self.file.partial, "r+", locking="best-effort")
+            return open_file(self.file.partial, "r+")
 
     def _close(self) -> None:
         if "_pool" in vars(self):

@@ -12,7 +12,8 @@ from mpilbm.errors import CaseError, CommandError
 from mpilbm.storage import own_files
 from mpilbm.storage.checkpoint_names import existing
 from mpilbm.storage.files import PARTIAL, obstacle
-from mpilbm.storage.lock import FolderLock
+from mpilbm.storage.lock import LOCK, NO_LOCKS, FolderLock
+from mpilbm.system import hdf5
 from mpilbm.units import counted, in_words
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class RunDirectory:
                 f"--restart {restart} --overwrite: a restart continues the files of the earlier "
                 "run; remove --overwrite, or write elsewhere with --output DIR"
             )
+        hdf5.require()
         self._made = not os.path.lexists(self.path)
         make_folder(self.path)
         self._take_lock()
@@ -94,6 +96,11 @@ class RunDirectory:
     def _take_lock(self) -> None:
         if previous := self._lock.take():
             self.notes.append(f"took over the lock of {previous}, which has ended")
+        if self._lock.problem:
+            self.notes.append(
+                f"{NO_LOCKS} ({self._lock.problem}): {self.path / LOCK} replaces them; if this run "
+                "is killed, remove this file before a run on another host"
+            )
 
     def _recover(self) -> None:
         """Complete or undo the replacement that a killed start with --overwrite began."""

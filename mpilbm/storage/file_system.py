@@ -1,5 +1,6 @@
 """The file system of an output folder: whether all ranks may write to one file, and how."""
 
+import fcntl
 import os
 import re
 from pathlib import Path
@@ -84,13 +85,24 @@ def open_together(comm: Communicator, directory: Path) -> bool:
         return False
     path = Path(directory) / PROBE
     on_root(comm, lambda: fresh(path).close())  # HDF5 would follow a link
-    try:
-        open_parallel(path, "w", comm).close()
-        works = True
-    except (OSError, ValueError, RuntimeError):
-        works = False
-    works = all(comm.allgather(works))
+    works = all(comm.allgather(_has_locks(path)))
+    if works:
+        try:
+            open_parallel(path, "w", comm).close()
+        except (OSError, ValueError, RuntimeError):
+            works = False
+        works = all(comm.allgather(works))
     if comm.rank == 0:
         path.unlink(missing_ok=True)
     comm.barrier()  # no rank finds the file in the folder later
     return works
+
+
+def _has_locks(path: Path) -> bool:
+    """Whether this process can lock a file; without locks, MPI-IO on NFS aborts all ranks."""
+    try:
+        with open(path, "rb") as file:
+            fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

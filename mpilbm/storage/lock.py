@@ -12,6 +12,7 @@ from mpilbm.errors import CommandError
 
 LOCK = "mpilbm.lock"
 MOST_LOCK = 4096  # bytes
+NO_LOCKS = "this file system has no file locks"
 
 
 class Holder(NamedTuple):
@@ -50,6 +51,7 @@ class FolderLock:
 
     def __init__(self, directory: Path):
         self.directory, self.path = directory, directory / LOCK
+        self.problem = ""  # why the file system has no locks, as the system reports it
         self._file: IO[str] | None = None
 
     @property
@@ -85,18 +87,25 @@ class FolderLock:
             held = False
         except BlockingIOError:
             held = True
-        except OSError:  # a file system without locks
-            held = holder is not None and holder.alive
+        except OSError as error:  # a file system without locks
+            held = holder is not None and (holder.alive or holder.elsewhere)
+            self.problem = error.strerror or str(error)
         if held:
             file.close()
             raise CommandError(
-                f"{self.directory} is in use by {holder or 'another process'}; wait for it, or "
-                "write elsewhere with --output DIR"
+                f"{self.directory} is in use by {holder or 'another process'}; wait for it, "
+                f"{self._if_ended(holder)}or write elsewhere with --output DIR"
             )
         if text and not holder:
             file.close()
             raise _no_lock(self.path)
         return holder
+
+    def _if_ended(self, holder: Holder | None) -> str:
+        """What to do about a holder of another host, of which only the user knows the state."""
+        if not (self.problem and holder and holder.elsewhere):
+            return ""
+        return f"remove {self.path} if it has ended ({NO_LOCKS}: {self.problem}), "
 
     def remove(self) -> None:
         """Remove the lock file; the lock remains until `close`."""
@@ -112,7 +121,7 @@ class FolderLock:
 def holder_of(directory: Path) -> Holder | None:
     """The process that the lock file of a folder names; None without a lock file."""
     try:
-        with open(directory / LOCK, errors="replace") as file:
+        with open(directory / LOCK, encoding="utf-8", errors="replace") as file:
             return _holder(file.read(MOST_LOCK).strip("\0"))
     except OSError:
         return None
@@ -132,7 +141,7 @@ def _open(path: Path) -> IO[str]:
     if not ours:
         os.close(number)
         raise _no_lock(path)
-    return open(number, "r+", errors="replace")
+    return open(number, "r+", encoding="utf-8", errors="replace")
 
 
 def _no_lock(path: Path) -> CommandError:

@@ -28,6 +28,7 @@ from mpilbm.storage.files import (
 from mpilbm.storage.places import Place, find_places
 from mpilbm.storage.seal import Seal
 from mpilbm.system.file_digest import DamagedFileError, Extent, compare, opened, verify
+from mpilbm.system.hdf5 import open_file
 
 if TYPE_CHECKING:
     import h5py
@@ -56,12 +57,10 @@ class PartialFile:
 
         Raises OSError if the disk has no room for the file.
         """
-        import h5py
-
         self.require_room(METADATA_BYTES)
         with system_errors(self.path):
             fresh(self.partial).close()  # HDF5 would follow a link
-            with h5py.File(self.partial, "w", locking="best-effort") as file:
+            with open_file(self.partial, "w") as file:
                 describe(file)
                 places = find_places(file)
             status = os.stat(self.partial)
@@ -128,9 +127,7 @@ class PartialFile:
 
     def verify_places(self) -> None:
         """FileSystemError if HDF5 does not find the datasets at their places."""
-        import h5py
-
-        with system_errors(self.path), h5py.File(self.partial, "r", locking="best-effort") as file:
+        with system_errors(self.path), open_file(self.partial) as file:
             found = find_places(file)
         with self._differences():
             if found != self.places:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from mpilbm.system.hdf5 import open_file
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -61,6 +63,4 @@ def find_places(file: "h5py.File") -> dict[str, Place]:
 
 def open_parallel(path: "Path", mode: str, comm: "Communicator") -> "h5py.File":
     """Open a file on all ranks with MPI-IO; collective."""
-    import h5py
-
-    return h5py.File(path, mode, driver="mpio", comm=comm, locking="best-effort")
+    return open_file(path, mode, driver="mpio", comm=comm)

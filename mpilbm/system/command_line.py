@@ -11,7 +11,7 @@ import click
 
 from mpilbm.errors import INTERRUPTED, CommandError, MpilbmError
 from mpilbm.printable import one_line
-from mpilbm.system import terminal
+from mpilbm.system import imports, terminal
 
 RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK",
                   "PALS_RANKID", "SLURM_PROCID")  # fmt: skip
@@ -47,7 +47,8 @@ DEBUG = "Show the tracebacks of all errors."
 
 
 class CommandGroup(click.Group):
-    """A group of commands: an MpilbmError ends in a message, other errors in a traceback.
+    """A group of commands: an MpilbmError or a failed import ends in a message, other errors
+    in a traceback.
 
     --plugin and --debug may be given before or after the name of a command.
     """
@@ -81,6 +82,12 @@ class CommandGroup(click.Group):
         except KeyboardInterrupt as error:
             terminal.print_error(str(error) or "interrupted")
             ctx.exit(getattr(error, "exit_code", INTERRUPTED))
+        except Exception as error:
+            problem = imports.problem(error)
+            if problem is None or ctx.params["debug"]:
+                raise
+            terminal.print_error(problem)
+            ctx.exit(1)
 
 
 def _set_debug(ctx: click.Context, option: click.Parameter, wanted: bool) -> None:

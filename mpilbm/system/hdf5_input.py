@@ -16,6 +16,7 @@ import numpy as np
 
 from mpilbm.system import file_digest
 from mpilbm.system.file_digest import DamagedFileError
+from mpilbm.system.hdf5 import open_file
 
 if TYPE_CHECKING:
     import h5py
@@ -88,11 +89,9 @@ class Values:
 @contextmanager
 def opened(path: str | Path) -> Iterator[Hdf5File]:
     """A file opened by h5py, for reading. Only `require_intact` verifies its digest."""
-    import h5py
-
     _require_regular(path)
     with _as_hdf5():
-        file = h5py.File(path, "r", locking="best-effort")
+        file = open_file(path)
     try:
         yield file
     finally:

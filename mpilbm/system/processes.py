@@ -52,7 +52,7 @@ def locate(program: str, *folders: str) -> str | None:
 
 def run(command: Sequence[str], **options: Any) -> subprocess.CompletedProcess:
     """`subprocess.run` that captures the output as text; MpilbmError if no process can start."""
-    defaults: dict[str, Any] = {"capture_output": True, "text": True, "errors": "replace"}
+    defaults: dict[str, Any] = {"capture_output": True, "encoding": "utf-8", "errors": "replace"}
     defaults["env"] = environment()
     try:
         return subprocess.run(command, **(defaults | options))

@@ -29,6 +29,15 @@ class Finding:
         return f"{self.severity}: {self}"
 
 
+def either(*changes: str) -> str:
+    """The changes of a case that a finding advises, as "a, b, or c".
+
+    Empty texts are left out: the caller passes "" in place of a change that the case already has.
+    """
+    *first, last = filter(None, changes)
+    return f"{', '.join(first)}{',' if len(first) > 1 else ''} or {last}" if first else last
+
+
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
     """Return the findings without duplicates, most serious first, otherwise in the given order."""
     return sorted(dict.fromkeys(findings), key=lambda found: SEVERITIES.index(found.severity))

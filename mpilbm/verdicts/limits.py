@@ -27,6 +27,7 @@ FLOWS = {
     "cavity": "in a lid-driven cavity",
     "body": "in the flow past a body between an inlet and an outlet",
 }
+POSSIBLY, LIKELY = "possibly unstable", "likely unstable"  # predictions, before a run
 MARGIN = 0.75  # a flow is near the limit above this fraction of the largest stable value
 UNMEASURED = 8  # grid Reynolds number up to which unmeasured collisions are considered stable
 SEVERITY = {"poor": SERIOUS, "fair": NOTE}  # severity of the finding for a level; good: no finding
@@ -79,7 +80,7 @@ def judge_stability(
     """
     verdict, sentence, level = _judge_measured(number, mach, lattice, collision, flows, usable)
     if end is not None and number > MARGIN * end[1]:
-        verdict = "possibly unstable" if verdict == "fine" else verdict
+        verdict = POSSIBLY if verdict == "fine" else verdict
         sentence += (f"; measured with 'equilibrium' as inlet and outlet: with '{end[0]}' flows "
                      f"failed from {end[1]:g} on, on D2Q9")  # fmt: skip
         level = "fair" if level == "good" else level
@@ -115,8 +116,8 @@ def _judge_measured(
     way = _fix(number, mach, lattice, [one[-1] for one in found], usable)
     there = f"{bound} at Mach {_nearest(lattice, mach):.2g}; {way}"
     if walls and judge_stability(number, mach, lattice, collision)[1] != "poor":
-        return "possibly unstable", there, "fair"
-    return "likely unstable", there, "poor"
+        return POSSIBLY, there, "fair"
+    return LIKELY, there, "poor"
 
 
 def limit(
@@ -178,4 +179,4 @@ def _fix(number: float, mach: float, lattice: str, flows: Sequence[str], usable:
 @cache
 def measured() -> dict:
     """Return the table of limits, stability.json."""
-    return json.loads(Path(__file__).with_name("stability.json").read_text())
+    return json.loads(Path(__file__).with_name("stability.json").read_text("utf-8"))

@@ -1,4 +1,7 @@
-"""Kernel text is valid C for every compiler, and free of undefined behaviour."""
+"""Kernel text is valid C for every compiler, and free of undefined behaviour.
+
+More than 20 s: kernels are compiled with the optimisation of the package.
+"""
 
 import shutil
 import subprocess
@@ -135,12 +138,14 @@ OPTIMISED = [
 
 
 @pytest.mark.parametrize("choice", OPTIMISED, ids="-".join)
-def test_optimising_changes_no_bit(choice, monkeypatch):
-    """Hence the other tests may compile their kernels with -O0 (tests/conftest.py)."""
+def test_optimising_changes_no_bit(choice, monkeypatch, request):
+    """Hence other tests may compile their kernels with -O0, in two units (tests/conftest.py)."""
     flags = [flag for flag in compiler.FLAGS if flag != "-O0"]
     states = []
     for last in ("-O0", "-O3"):
         monkeypatch.setattr(compiler, "FLAGS", (*flags, last))
+        if last == "-O3":
+            request.getfixturevalue("own_units")
         states.append(Cluster(tables(*choice)).start().run(9).state())
     assert np.array_equal(*states)
 

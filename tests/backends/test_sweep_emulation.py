@@ -1,4 +1,7 @@
-"""The moment sweep does what the generic kernel does: its CUDA text, compiled for a CPU."""
+"""The moment sweep does what the generic kernel does: its CUDA text, compiled for a CPU.
+
+Minutes of CPU time: each case has three kernel texts, in C, in C++ and of the sweep.
+"""
 
 import ctypes
 from types import SimpleNamespace

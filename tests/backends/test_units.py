@@ -9,6 +9,7 @@ from mpilbm.backends import compiler, units
 from mpilbm.backends.units import COPY_FLAGS, Library
 from mpilbm.solver.solver import Solver
 
+pytestmark = pytest.mark.usefixtures("own_units")
 ALL = ["rho", "u", "vorticity", "q_criterion"]
 CASES = {
     "steady": lambda: make_case(

@@ -70,7 +70,7 @@ def test_figures_agree(case, setting):
     assert row["achieved"] == pytest.approx(row["glups"] * 1e9 * 72)
     assert row["share"] == pytest.approx(row["achieved"] / row["copy_bandwidth"])
     (shown,) = cells(lines)
-    assert shown[:7] == ["D2Q9", "trt", "ab", "single", setting, "12^2", "1"]
+    assert shown[:7] == ["D2Q9", "trt", "ab", "float32/float32", setting, "12^2", "1"]
     assert float(shown[7]) == pytest.approx(1e3 * row["glups"], rel=6e-3)
     assert float(shown[9]) == 72
     assert float(shown[12]) == pytest.approx(row["share"], abs=6e-3)
@@ -81,7 +81,12 @@ def test_figures_agree(case, setting):
 
 @pytest.mark.parametrize(
     ("layout", "precision", "width"),
-    [("ab", "single", 4), ("aa", "half", 2), ("esopull", "mixed", 4), ("ab", "double", 8)],
+    [
+        ("ab", "float32/float32", 4),
+        ("aa", "float32/float16", 2),
+        ("esopull", "float64/float32", 4),
+        ("ab", "float64/float64", 8),
+    ],
 )
 def test_bytes_are_those_of_all_populations_once(layout, precision, width):
     tables = box("periodic", (5, 6), "D2Q9", "trt", layout, precision)
@@ -131,12 +136,14 @@ def test_a_rock_closes_on_itself_and_repeats():
 def test_the_steps_of_a_repeat_are_even_and_take_a_while():
     speed = measure(parse_case(box("periodic", (16, 16), "D2Q9")), Serial())
     assert speed.steps % 2 == 0
-    assert 0.02 < min(speed.seconds) < 2.5
+    assert min(speed.seconds) > 0.02
 
 
 def test_json_holds_all_to_repeat_it(case, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["mpilbm", "bench", "--size", "12"])
-    _, found = bench(*SMALL, "--setting", "cavity", "--precision", "double", "--backend", "cpu")
+    _, found = bench(
+        *SMALL, "--setting", "cavity", "--precision", "float64/float64", "--backend", "cpu"
+    )
     assert found["command"] == "mpilbm bench --size 12"
     assert {"date", "mpilbm", "python", "numpy", "host", "ranks"} <= found.keys()
     (row,) = found["rows"]
@@ -157,7 +164,7 @@ def test_all_means_every_name_and_a_refusal_does_not_stop_the_rest(case):
     refusals = [row["problem"] for row in found["rows"] if row["lattice"] == "D3Q15"]
     assert all("cannot run: domain.size: found 2" in problem for problem in refusals)
     for layout in every:
-        start = f"D3Q15 trt {layout} single periodic 8x12: cannot run"
+        start = f"D3Q15 trt {layout} float32/float32 periodic 8x12: cannot run"
         assert sum(line.startswith(start) for line in lines) == 1
     assert {"ab", "aa", "esopull"} <= {row[2] for row in cells(lines)}
 
@@ -169,13 +176,16 @@ def test_a_row_names_the_layout_that_auto_chose(case):
 
 
 def test_a_case_keeps_what_no_option_changes(case):
-    lines, found = bench(case, "--layout", "aa,ab", "--precision", "mixed", "--steps", "2",
-                         "--set", "domain.size=[9, 7]")  # fmt: skip
+    result = call("bench", case, "--layout", "aa,ab", "--precision", "mixed", "--steps", "2",
+                  "--set", "domain.size=[9, 7]", "--json", "figures.json")  # fmt: skip
+    note = "note: --precision: mixed is the earlier name of float64/float32"
+    assert result.stderr.splitlines().count(note) == 1
+    lines, found = result.stdout.splitlines(), json.loads(Path("figures.json").read_text())
     assert [row["layout"] for row in found["rows"]] == ["aa", "ab"]
     assert all(row["setting"] == case and row["cells"] == 63 for row in found["rows"])
     assert 'storage = "float32"' in found["rows"][0]["case"]
     assert "reynolds = 10" in found["rows"][0]["case"]
-    assert [row[3] for row in cells(lines)] == ["mixed", "mixed"]
+    assert [row[3] for row in cells(lines)] == ["float64/float32", "float64/float32"]
 
 
 def test_keys_of_the_standard_boxes_can_be_overridden(case):
@@ -198,7 +208,7 @@ def test_a_usual_box_shrinks_until_it_fits(monkeypatch, capsys):
             raise CaseError("too large")
 
     monkeypatch.setattr(memory_plan, "require", need)
-    variant = variants.Variant("D2Q9", "bgk", "ab", "single", "periodic", None)
+    variant = variants.Variant("D2Q9", "bgk", "ab", "float32/float32", "periodic", None)
     (row,) = variants.Series((variant,), backend="cpu", steps=2).rows(Serial())
     assert row["size"] == [32, 32]
     assert "2048 does not fit" in capsys.readouterr().err
@@ -209,7 +219,10 @@ def test_a_flow_that_blows_up_does_not_count(case):
     arguments = ("--lattice", "D2Q9", "--setting", "periodic", "--size", "7", "--steps", "400")
     result = call("bench", *arguments, *wild, "--set", "fluid.viscosity=1e-5")
     assert result.exit_code == 2
-    assert "D2Q9 trt ab single periodic 7^2: discarded: the flow is not finite" in result.output
+    assert (
+        "D2Q9 trt ab float32/float32 periodic 7^2: discarded: the flow is not finite"
+        in result.output
+    )
     assert "|" not in result.output
 
 
@@ -227,7 +240,7 @@ def test_start_times_are_printed_in_a_table(case, monkeypatch):
     monkeypatch.setattr(startup, "starts", lambda tables: times)
     lines, found = bench("--startup", "--lattice", "D2Q9")
     assert [row["collision"] for row in found["rows"]] == ["bgk", "trt"]
-    assert cells(lines)[0] == ["D2Q9", "bgk", "ab", "single", "3.00", "0.50"]
+    assert cells(lines)[0] == ["D2Q9", "bgk", "ab", "float32/float32", "3.00", "0.50"]
 
 
 # ------------------------------------------------------------------------------- bad input
@@ -238,7 +251,10 @@ def test_start_times_are_printed_in_a_table(case, monkeypatch):
     [
         (("--layout", "ac"), ("--layout 'ac'", "esopull", "did you mean 'ab'")),
         (("--lattice", "D3Q19,d2q9"), ("--lattice 'd2q9'", "D2Q9")),
-        (("--precision", "float32"), ("--precision 'float32'", "single", "half")),
+        (
+            ("--precision", "float32"),
+            ("--precision 'float32'", "float32/float32", "float32/float16"),
+        ),
         (("--setting", "pipe"), ("--setting 'pipe'", "porous")),
         (("--size", "12x"), ("--size", "'12x'", "128x64x32")),
         (("--size", "0"), ("--size", "'0'")),
@@ -277,7 +293,7 @@ def test_gpu_check_measures_with_it(tmp_path):
         capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "D3Q19 periodic ab single 8^3:" in done.stdout
+    assert "D3Q19 periodic ab float32/float32 8^3:" in done.stdout
     (row,) = json.loads(file.read_text())["rows"]
     assert row["copy_share"] == pytest.approx(row["glups_one"] * 152 / row["bandwidth"] / 1e3)
 

@@ -110,7 +110,12 @@ def test_no_proposal_without_a_speed():
 def test_no_proposal_if_no_cell_is_stable():
     text = CASE.replace('"0.01 m/s"', '"0.9 m/s"').replace("20 cm", "2 m").replace("8 cm", "0.8 m")
     text = text.replace('cell = "1 mm"', 'cell = "2 cm"').replace('"1 m/s"', '"9 m/s"')
-    assert "no cell from 0.000313 m on is stable" in proposed(text)["none"][1]
+    given = 'name = "trt"\nclosure = {name = "smagorinsky"}'
+    for case in (text, text.replace('name = "trt"', given)):
+        verdict = proposed(case)["none"][1]
+        assert "no cell from 0.000313 m on is stable; there likely unstable: trt" in verdict
+        assert "stable there: central_moment, kbc, mrt; or use a finer box" in verdict
+        assert "closure" not in verdict
 
 
 @pytest.mark.parametrize(

@@ -270,7 +270,7 @@ def test_pictures_are_in_si(tmp_path):
     assert position[0] == pytest.approx(0.5e-3)
     assert np.nanmax(u) == np.nanmax(np.where(np.isnan(u), np.nan, raw[0, :, 11:13].mean(axis=1)))
     curves, names = monitor.in_si(monitor.read_monitor(tmp_path / "monitor.csv"))
-    assert names["kinetic_energy"] == "J per m"
+    assert names["kinetic_energy"] == "J/m"
     assert "kinetic_energy_J_per_m" not in curves
     assert "time_s" in curves
 

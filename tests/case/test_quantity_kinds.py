@@ -77,7 +77,7 @@ def test_values_of_tables(table, key, value, wanted):
         ("boundary", "bounce_back", "wetting", {"angle": "60 deg"}, {"angle": 60}),
         ("output", "body_forces", "area", "2 cm^2", 200),
         ("output", "body_forces", "every", "1 ms", 5),
-        ("output", "statistics", "start", "0.1 s", 500),
+        ("output", "statistics", "begin", "0.1 s", 500),
     ],
 )
 def test_values_of_registered_classes(table, name, key, value, wanted):
@@ -124,7 +124,7 @@ def test_numbers_of_steps_are_rounded(text, wanted, severity):
 def test_rounded_numbers_are_reported_with_the_case():
     tables = tomllib.loads(REST) | {"units": UNITS, "fluid": {"viscosity": 0.1}}
     tables["domain"]["size"] = ["24.4 mm", 20]
-    (found,) = parse_case(tables).rounded
+    (found,) = parse_case(tables).of_keys
     assert found.line.startswith(
         'warning: domain.size.0: found "24.4 mm", which is 24.4 and is rounded to 24, a change of '
         "0.016; choose [units]"

@@ -5,6 +5,7 @@ from support.scalars import carried, flow
 
 from mpilbm.case.case import parse_case
 from mpilbm.case.case_findings import of_case
+from mpilbm.errors import CaseError
 
 
 def notes(lattice="D2Q5", **scalar) -> list[str]:
@@ -20,6 +21,29 @@ def test_trt_is_noted_where_it_oscillates(odd):
     )
     assert f"is {odd}, below 0.03" in note
     assert note.endswith('set collision = {name = "bgk"} and lattice = "D2Q9"')
+
+
+def test_only_periodic_boxes_are_referred_to_bgk():
+    """Next to the inlet of a channel `bgk` was unstable."""
+    periodic = notes("D2Q9", diffusivity=0.004 / 3)
+    assert periodic[0].endswith('use a finer box, or set collision = {name = "bgk"}')
+    walls = {"domain": {"size": [5, 8], "periodic": [True, False]},
+             "boundary": [{"name": "bounce_back", "where": ["y-", "y+"]}]}  # fmt: skip
+    tables = flow(scalars=[carried(diffusivity=0.004 / 3)], **walls)
+    (found,) = (str(each) for each in of_case(parse_case(tables, "test.toml"))
+                if "oscillates" in each.message)  # fmt: skip
+    assert found.endswith("where fronts are sharp, use a finer box")
+
+
+def test_values_that_are_infinite_in_16_bits_are_refused():
+    half = {"precision": "half"}
+    for value, good in ((5.9, True), (300, False)):
+        tables = flow(scalars=[carried(initial={"value": value})], **half)
+        if good:
+            parse_case(tables, "test.toml")
+            continue
+        with pytest.raises(CaseError, match=r'value 300; allowed .* up to 6, .* "float32"'):
+            parse_case(tables, "test.toml")
 
 
 def test_nothing_is_noted_elsewhere():

@@ -1,18 +1,22 @@
 /* What cuda_emulation.h declares: threads, blocks, launches, barriers, copies. */
 #include "cuda_emulation.h"
 
-#include <atomic>
-#include <barrier>
 #include <chrono>
 #include <cstdio>
 #include <deque>
 #include <exception>
 #include <mutex>
-#include <optional>
+#include <new>
 #include <stdexcept>
+#include <sys/mman.h>
 #include <thread>
+#include <ucontext.h>
 #include <utility>
 #include <vector>
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/common_interface_defs.h>
+#endif
 
 namespace emulation {
 
@@ -20,13 +24,11 @@ struct alignas(128) Line {
   char bytes[128];
 };
 
-dim3 grid_size, block_size;
-thread_local constinit dim3 block_index, thread_index;
+dim3 grid_size, block_size, block_index, thread_index;
 void* dynamic;
 static std::mutex one_launch;
-static std::optional<std::barrier<>> meeting; /* of the threads of a block that run together */
 static std::vector<Line> dynamic_lines;
-static std::atomic<bool> failed;
+static bool failed;
 extern "C" __attribute__((weak, visibility("hidden"))) char __start_emulated_shared[];
 extern "C" __attribute__((weak, visibility("hidden"))) char __stop_emulated_shared[];
 
@@ -50,19 +52,33 @@ struct Copy {
   std::size_t bytes;
 };
 
-/* Of 16 bytes, that a thread has begun and not waited for; `groups` are committed. */
-static thread_local std::vector<Copy> copies;
-static thread_local std::deque<std::vector<Copy>> groups;
+/* A stack of its own, so that a thread of a block can wait for the others and go on later. */
+constexpr std::size_t STACK = 1 << 20, GUARD = 1 << 16;
+
+struct Thread {
+  ucontext_t context;
+  dim3 index;
+  char* stack;
+  enum { runs, meets, left } state;
+  std::vector<Copy> copies; /* of 4 to 16 bytes, begun and not waited for */
+  std::deque<std::vector<Copy>> groups; /* those that are committed */
+};
+
+static Thread alone; /* stands for each thread of those that run one by one */
+static Thread* running = &alone;
+static ucontext_t scheduler;
+static Call called;
+static void** values;
 
 /* Run a thread; what it throws fails the launch. */
 static void run(Call call, void** arguments)
 {
-  copies.clear();
-  groups.clear();
+  running->copies.clear();
+  running->groups.clear();
   try {
     call(arguments);
   } catch (const std::exception& error) {
-    if (!failed.exchange(true)) std::fprintf(stderr, "%s\n", error.what());
+    if (!std::exchange(failed, true)) std::fprintf(stderr, "%s\n", error.what());
   }
 }
 
@@ -76,27 +92,103 @@ static void run_one_by_one(Call call, void** arguments)
     }
 }
 
-/* A thread that leaves the kernel is no longer waited for. */
+/* The address sanitizer has to know on which stack a program runs. */
+#ifdef __SANITIZE_ADDRESS__
+static const void* scheduler_stack;
+static std::size_t scheduler_bytes;
+
+static void to_thread(Thread& thread)
+{
+  void* own;
+  __sanitizer_start_switch_fiber(&own, thread.stack, STACK);
+  swapcontext(&scheduler, &thread.context);
+  __sanitizer_finish_switch_fiber(own, nullptr, nullptr);
+}
+
+static void on_thread(void* own) { __sanitizer_finish_switch_fiber(own, &scheduler_stack, &scheduler_bytes); }
+
+static void to_scheduler()
+{
+  void* own;
+  const bool ends = running->state == Thread::left;
+  __sanitizer_start_switch_fiber(ends ? nullptr : &own, scheduler_stack, scheduler_bytes);
+  swapcontext(&running->context, &scheduler);
+  on_thread(own);
+}
+#else
+static void to_thread(Thread& thread) { swapcontext(&scheduler, &thread.context); }
+static void on_thread(void*) {}
+static void to_scheduler() { swapcontext(&running->context, &scheduler); }
+#endif
+
+static void begin()
+{
+  on_thread(nullptr);
+  run(called, values);
+  running->state = Thread::left;
+  to_scheduler();
+}
+
+/* All threads of a block until each has left the kernel or meets the others. A thread that has left is no
+   longer waited for. The order of the threads is reversed each time: where a barrier is missing, a thread
+   reads what another has not written, or has overwritten. */
+static void run_block(std::vector<Thread>& threads, bool backwards)
+{
+  for (Thread& thread : threads) {
+    getcontext(&thread.context);
+    thread.context.uc_stack.ss_sp = thread.stack;
+    thread.context.uc_stack.ss_size = STACK;
+    thread.context.uc_link = nullptr;
+    makecontext(&thread.context, begin, 0);
+    thread.state = Thread::runs;
+  }
+  for (bool some = true; some; backwards = !backwards) {
+    bool waits = false;
+    some = false;
+    for (std::size_t k = 0; k < threads.size(); k++) {
+      Thread& thread = threads[backwards ? threads.size() - 1 - k : k];
+      if (thread.state != Thread::runs) continue;
+      running = &thread;
+      thread_index = thread.index;
+      to_thread(thread);
+      waits |= thread.state == Thread::runs;
+    }
+    for (Thread& thread : threads) {
+      if (!waits && thread.state == Thread::meets) thread.state = Thread::runs;
+      some |= thread.state != Thread::left;
+    }
+  }
+}
+
 static void run_together(Call call, void** arguments)
 {
-  const unsigned threads = count(block_size);
-  std::barrier next_block(threads, [=]() noexcept {
+  const unsigned size = count(block_size);
+  void* stacks = mmap(nullptr, size * (STACK + GUARD), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (stacks == MAP_FAILED) throw std::bad_alloc();
+  std::vector<Thread> threads(size);
+  for (unsigned k = 0; k < size; k++) {
+    char* lowest = static_cast<char*>(stacks) + k * (STACK + GUARD);
+    mprotect(lowest, GUARD, PROT_NONE);
+    threads[k].stack = lowest + GUARD;
+    threads[k].index = place(k, block_size);
+  }
+  called = call;
+  values = arguments;
+  for (unsigned block = count(grid_size); block-- > 0;) {
     fill_shared_with_nan();
-    meeting.emplace(threads);
-  });
-  const auto work = [&](unsigned thread) {
-    thread_index = place(thread, block_size);
-    for (unsigned block = count(grid_size); block-- > 0;) {
-      next_block.arrive_and_wait();
-      block_index = place(block, grid_size);
-      run(call, arguments);
-      meeting->arrive_and_drop();
-    }
-  };
-  std::vector<std::thread> pool;
-  for (unsigned thread = 0; thread < threads; thread++) pool.emplace_back(work, thread);
-  for (auto& thread : pool) thread.join();
-  meeting.reset();
+    block_index = place(block, grid_size);
+    run_block(threads, block % 2);
+  }
+  running = &alone;
+  munmap(stacks, size * (STACK + GUARD));
+}
+
+/* Let the other threads of the block, and other launches, go on. */
+static void pause()
+{
+  if (running != &alone) to_scheduler();
+  std::this_thread::yield();
 }
 
 bool launch(const Shape& shape, Call call, void** arguments)
@@ -115,13 +207,15 @@ bool launch(const Shape& shape, Call call, void** arguments)
 
 void __syncthreads()
 {
-  if (!emulation::meeting) throw std::logic_error("__syncthreads(), but threads run one by one");
-  emulation::meeting->arrive_and_wait();
+  using namespace emulation;
+  if (running == &alone) throw std::logic_error("__syncthreads(), but threads run one by one");
+  running->state = Thread::meets;
+  to_scheduler();
 }
 
 Word get_flag(const Word* flag)
 {
-  std::this_thread::yield();
+  emulation::pause();
   return __atomic_load_n(flag, __ATOMIC_ACQUIRE);
 }
 
@@ -154,7 +248,7 @@ void barrier_wait(Barrier* barrier, unsigned phase)
   while ((__atomic_load_n(barrier, __ATOMIC_SEQ_CST) >> 33 & 1) == phase) {
     if (emulation::failed) throw std::logic_error("another thread failed");
     if (clock::now() > patience) throw std::logic_error("barrier_wait(), but its phase does not end");
-    std::this_thread::yield();
+    emulation::pause();
   }
 }
 
@@ -187,13 +281,17 @@ void copy_bytes(void* to, const void* from, std::size_t bytes)
   if (threadIdx.x % 2)
     std::memcpy(to, from, bytes);
   else
-    emulation::copies.push_back({to, from, bytes});
+    emulation::running->copies.push_back({to, from, bytes});
 }
 
-void copy_commit() { emulation::groups.push_back(std::exchange(emulation::copies, {})); }
+void copy_commit()
+{
+  emulation::Thread& thread = *emulation::running;
+  thread.groups.push_back(std::exchange(thread.copies, {}));
+}
 
 void copy_wait_for_all_but(std::size_t later)
 {
-  for (auto& groups = emulation::groups; groups.size() > later; groups.pop_front())
+  for (auto& groups = emulation::running->groups; groups.size() > later; groups.pop_front())
     for (const auto& copy : groups.front()) std::memcpy(copy.to, copy.from, copy.bytes);
 }

@@ -2,9 +2,9 @@
    each kernel behind it; cuda_emulation.cpp is compiled once and linked to each of them. One launch
    at a time, one block after another, the last one first.
 
-   Threads of a block either run one after another, the last one first (kernels in which no thread
-   waits for another), or are std::threads that meet at a std::barrier in __syncthreads(). Shared
-   memory is full of NaN when a block begins.
+   Threads of a block run one after another, the last one first (kernels in which no thread waits for
+   another), or each until it waits for the others, on a stack of its own. Shared memory is full of NaN
+   when a block begins.
 
    Inline PTX has no meaning here. The texts keep all of it between #ifndef EMULATED and its #endif,
    in functions and macros which this header defines in C++ under the same names. Headers of the
@@ -40,8 +40,7 @@ struct Shape {
 
 using Call = void (*)(void** arguments);
 
-extern dim3 grid_size, block_size;
-extern thread_local constinit dim3 block_index, thread_index;
+extern dim3 grid_size, block_size, block_index, thread_index;
 extern void* dynamic; /* shared memory whose size the launch gives */
 
 bool launch(const Shape& shape, Call call, void** arguments);

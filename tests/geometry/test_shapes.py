@@ -53,7 +53,9 @@ def resolved(tmp_path, name, dimensions):
     (tmp_path / "flat.csv").write_text("2.5, 2, 2\n3.5, 4, 1.2\n")
     write_ball(tmp_path / "ball.stl")
     shape = make("shapes", {"name": name, **SHAPES[name][3 - dimensions]})
-    return shape.resolved(SimpleNamespace(directory=tmp_path, dimensions=dimensions))
+    domain = SimpleNamespace(size=(8,) * dimensions)
+    case = SimpleNamespace(directory=tmp_path, dimensions=dimensions, domain=domain)
+    return shape.resolved(case)
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -84,6 +86,15 @@ def test_distances_end_at_the_surface(tmp_path, name):
     q = shape.distance(points, step)
     assert shape.inside(*(points + (q + 1e-12) * step)).all()
     assert not shape.inside(*(points + (q - 1e-12) * step)).any()
+
+
+@pytest.mark.filterwarnings("error")
+def test_sizes_whose_squares_overflow_are_accepted():
+    x = np.linspace(-9, 9, 5)
+    far = {"centre": [1e300, 0, 0], "radius": 3}
+    for name, more in (("sphere", {}), ("cylinder", {"axis": "z"}),
+                       ("torus", {"axis": "z", "tube": 1, "radius": 1e200})):  # fmt: skip
+        assert not make("shapes", {"name": name} | far | more).inside(x, x, x).any()
 
 
 def test_shapes_are_joined_and_cut():

@@ -187,9 +187,15 @@ def in_shell(layout: str, file: str, lattice: str, boundary=HALF_WAY, precision=
                collision={"name": "regularized"}, precision=PRECISIONS[precision])  # fmt: skip
 
 
-@pytest.mark.parametrize("lattice", ["D2Q9", "D3Q19"])
-@pytest.mark.parametrize("boundary", [HALF_WAY, CURVED, {"name": "interpolated", "order": 2}],
-                         ids=["half-way", "linear", "quadratic"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lattice", "boundary"),
+    [
+        pytest.param("D2Q9", HALF_WAY, id="half-way"),
+        pytest.param("D2Q9", CURVED, id="linear"),
+        pytest.param("D2Q9", {"name": "interpolated", "order": 2}, id="quadratic"),
+        pytest.param("D3Q19", CURVED, id="linear in 3D"),
+    ],
+)
 def test_a_shell_has_the_same_bits_in_all_layouts_and_slabs(tmp_path, lattice, boundary):
     """After 11 steps: density, velocity, and the force on the shell."""
     file, states = shell(tmp_path), {}

@@ -104,7 +104,7 @@ def vortex(collision, N, U=0.01, nu=0.05) -> dict:
 @pytest.mark.parametrize("collision", COLLISIONS)
 def test_taylor_green_is_second_order(collision):
     """Diffusive scaling: U falls with 1/N, so the Mach number's error does with 1/N^2 as well."""
-    nu, sizes = 0.05, (16, 32, 64)
+    nu, sizes = 0.05, (16, 32)
 
     def error(N):
         U, k = 0.64 / N, 2 * np.pi / N
@@ -116,8 +116,8 @@ def test_taylor_green_is_second_order(collision):
         return relative(found, exact * np.exp(-2 * nu * k**2 * steps))
 
     errors = [error(N) for N in sizes]
-    assert slope(sizes, errors) > 1.9
-    assert errors[-1] < 0.002
+    assert slope(sizes, errors) > 1.98
+    assert errors[-1] < 0.0065
 
 
 def along_x(profile, u) -> np.ndarray:

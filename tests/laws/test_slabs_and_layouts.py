@@ -1,4 +1,7 @@
-"""N slabs = 1 slab, bit for bit, in every layout, model and precision; restart likewise."""
+"""N slabs = 1 slab, bit for bit, in every layout, model and precision; restart likewise.
+
+Minutes of CPU time: each pair of names is a case with two kernel texts of its own.
+"""
 
 from itertools import product
 
@@ -71,7 +74,7 @@ def test_neither_slabs_nor_layout_show(choice):
     columns, sums = whole.sums()
     assert np.isfinite(state).all()
     assert np.any(state != state[:1])
-    for slabs in (2, 3, 4, 9):
+    for slabs in (2, 3, 9):
         cut = Cluster(tables(**choice), slabs).start().run(7)
         assert np.array_equal(cut.state(), state)
         for name, values in cut.fields(*fields).items():
@@ -96,16 +99,17 @@ def test_every_force_and_equilibrium_in_every_storage(force, equilibrium, layout
         assert np.abs(found[name] - values).max() < allowed
 
 
-@pytest.mark.parametrize("planes", [1, 2, 3])
 @pytest.mark.parametrize("setting", ["periodic", "walls"])
 @pytest.mark.parametrize("layout", names("layouts"))
-def test_slabs_of_few_planes(layout, setting, planes):
+def test_slabs_of_few_planes(layout, setting):
     case = tables("D3Q19", layout, "regularized", setting, "single")
-    case["domain"]["size"] = [5, 4, planes]
     case.pop("body", None)
-    whole = Cluster(case).start().run(6).state()
-    for slabs in range(2, planes + 1):
-        assert np.array_equal(Cluster(case, slabs).start().run(6).state(), whole)
+    for planes in (1, 2, 3):
+        case["domain"]["size"] = [5, 4, planes]
+        whole = Cluster(case).start().run(6).state()
+        assert np.isfinite(whole).all()
+        for slabs in range(2, planes + 1):
+            assert np.array_equal(Cluster(case, slabs).start().run(6).state(), whole)
 
 
 @pytest.mark.parametrize("setting", ["periodic", "walls"])

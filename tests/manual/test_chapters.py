@@ -22,7 +22,7 @@ output = [
     {name = "snapshot", every = 400},
     {name = "monitor", every = 20},
     {name = "body_forces", every = 20, velocity = [0.03, 0, 0], area = 28.27, split = true},
-    {name = "statistics", every = 10, start = 100, average = ["x", "z"]},
+    {name = "statistics", every = 10, begin = 100, average = ["x", "z"]},
     {name = "higher_moments", every = 100, average = ["x", "z"], label = "xz"},
     {name = "checkpoint", every = 400},
     {name = "probe", label = "wake", every = 10, points = [[30, 8.5, 8.5], [40, 8.5, 8.5]]},

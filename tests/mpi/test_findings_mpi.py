@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.findings import DUCT, REST, force, lines, tables
-from support.guarded import alternating, heated
+from support.guarded import alternating, heated, sounding
 from support.mpi_runs import run_on_rank_0
 from support.runs import summary
 
@@ -27,15 +27,17 @@ def of_run(directory):
             if text.startswith("by step")]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", [
-    alternating(200, "0.01*exp(t/50)", "aa"),
-    heated(200, diffusivity=3e-3),
+@pytest.mark.parametrize(("case", "count"), [
+    (alternating(200, "0.01*exp(t/50)", "aa"), 1),
+    (heated(200, diffusivity=3e-3), 1),
+    (sounding(1200), 2),
+    (sounding(1200, along="x"), 2),
 ])  # fmt: skip
-def test_a_run_finds_the_same_on_all_ranks(mpi_tmp_path, monkeypatch, case):
+def test_a_run_finds_the_same_on_all_ranks(mpi_tmp_path, monkeypatch, case, count):
     monkeypatch.setattr(steady, "CHECK_EVERY", 40)
     run_on_rank_0(world(), case, mpi_tmp_path / "one")
     run(case, world(), mpi_tmp_path / "many")
-    assert len(of_run(mpi_tmp_path / "one")) == 1
+    assert len(of_run(mpi_tmp_path / "one")) == count
     assert of_run(mpi_tmp_path / "many") == of_run(mpi_tmp_path / "one")
 
 

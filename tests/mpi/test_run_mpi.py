@@ -23,7 +23,7 @@ OUTPUTS = [
     {"name": "snapshot", "every": 4, "fields": ["rho", "u", "vorticity", "q_criterion"]},
     {"name": "monitor", "every": 1},
     {"name": "statistics", "every": 2, "average": ["x"], "write": 4},
-    {"name": "statistics", "every": 2, "average": ["x", "y"], "start": 1},
+    {"name": "statistics", "every": 2, "average": ["x", "y"], "begin": 1},
     {"name": "statistics", "every": 3},
 ]
 # lattice, layout, collision, setting, precision, way of the halo; programs of other tests too

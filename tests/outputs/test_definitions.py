@@ -14,6 +14,7 @@ from mpilbm.outputs.core.definitions import of_case
 from mpilbm.outputs.points.series import read
 from mpilbm.registry import find, names
 from mpilbm.storage.own_files import DEFINITIONS, owned
+from mpilbm.system.sealed_json import sealed, unsealed
 
 BEFORE = "_before_000000004"
 
@@ -185,3 +186,19 @@ def test_damaged_definitions_are_refused(tmp_path):
         run_case(flow(probe(), steps=6), tmp_path, restart="auto")
     path.unlink()
     run_case(flow(probe(), steps=6), tmp_path, restart="auto")
+
+
+def test_a_renamed_key_is_no_other_definition(tmp_path, monkeypatch):
+    """Neither one that says when a file is written, nor one that says what it contains."""
+    sums = {"name": "statistics", "every": 1, "average": ["x"]}
+    run_case(flow(probe(), sums | {"start": 2}), tmp_path)
+    path = tmp_path / DEFINITIONS
+    stored = unsealed(path.read_text("utf-8"))
+    for definition in stored.values():
+        if "points" in definition:
+            definition["sites"] = definition.pop("points")
+    path.write_text(sealed(stored), "utf-8")
+    monkeypatch.setattr(find("outputs", "probe"), "earlier", {"sites": "points"})
+    run_case(flow(probe(), sums | {"begin": 2}, steps=6), tmp_path, restart="auto")
+    assert not [path for path in tmp_path.iterdir() if "_before_" in path.name]
+    assert mpilbm.open_run(tmp_path).table("probe_0")["step"].tolist() == [2, 4, 6]

@@ -99,6 +99,27 @@ def test_mistakes(keys, message):
         parse_case(cavity(**keys), "cavity.toml")
 
 
+@pytest.mark.parametrize(
+    ("faces", "found"),
+    [
+        ({"y-": 1}, 'no axis has two faces with a constant `value` of T; allowed: x, y; add '
+                    'axis = "y", the direction of the flux'),
+        ({"x+": "y/ny", "y-": 1, "y+": "x/nx"}, 'add axis = "y", the'),
+        ({"x-": 1, "x+": 0, "y-": 1, "y+": 0}, 'several axes have two faces with a constant `value`'
+                                               ' of T; allowed: x, y; add axis = "x" or "y", the'),
+        ({}, 'add axis = "x" or "y", the'),
+    ],
+)  # fmt: skip
+def test_the_proposed_axis_is_that_of_the_faces_with_values(faces, found):
+    tables = cavity()
+    tables["scalar"][0]["boundary"] = [
+        {"name": "value", "where": [face], "value": value} for face, value in faces.items()
+    ]
+    with pytest.raises(CaseError) as error:
+        parse_case(tables, "cavity.toml")
+    assert found in str(error.value)
+
+
 def test_a_case_without_scalars_and_two_files_of_one_name():
     tables = cavity()
     del tables["scalar"], tables["buoyancy"]

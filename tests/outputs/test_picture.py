@@ -1,5 +1,7 @@
 """Pictures of planes during a run, and films of them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support import image_cases
@@ -70,9 +72,17 @@ def test_the_picture_has_the_values_names_and_units_of_the_plane():
     assert (axis.get_xlabel(), axis.get_ylabel(), bar.get_ylabel()) == (
         "x (m)", "y (m)", "rho (kg/m^3)",
     )  # fmt: skip
-    image = figure_of(values - 3, ~(values >= 0), style).axes[0].images[0]
-    assert image.get_clim()[0] == -image.get_clim()[1]  # white is 0
-    assert image.get_cmap().name == "RdBu_r"
+    signed = replace(style, signed=True)
+    for one, limits, cmap, clim in (
+        (signed, None, "RdBu_r", (-8, 8)),  # white is 0
+        (signed, (-2, 2), "RdBu_r", (-2, 2)),
+        (signed, (-1, 8), "viridis", (-1, 8)),  # the ends are given, so 0 is not in the middle
+        (style, None, "viridis", (-2, 8)),
+    ):
+        image = figure_of(values - 3, solid, replace(one, limits=limits)).axes[0].images[0]
+        assert (image.get_cmap().name, image.get_clim()) == (cmap, clim)
+    image = figure_of(values - 1.01, solid, signed).axes[0].images[0]
+    assert image.get_cmap().name == "viridis"  # -0.01 may be round-off
 
 
 def test_a_uniform_field_and_two_dimensions(tmp_path):

@@ -1,4 +1,7 @@
-"""Generalised Newtonian fluids: the viscosity of a known stress, and exact flows."""
+"""Generalised Newtonian fluids: the viscosity of a known stress, and exact flows.
+
+More than 20 s: each closure has a kernel text, and flows run until they are steady.
+"""
 
 import numpy as np
 import pytest

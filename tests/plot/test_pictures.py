@@ -6,6 +6,7 @@ import h5py
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from support.snapshots import write_snapshot
 
 from mpilbm.cli import cli
 from mpilbm.errors import CommandError
@@ -47,17 +48,6 @@ boundary = {name = "bounce_back"}
 steps = 1
 """
 MONITOR = "step,time,mass,momentum_x,momentum_y,kinetic_energy,glups\n"
-
-
-def write_snapshot(folder: Path, case: str, u: np.ndarray, step: int = 7, name: str = "u"):
-    """A snapshot as the program writes it; u is (nz, ny, nx, 3)."""
-    with h5py.File(folder / f"snapshot_{step:09d}.vtkhdf", "w") as file:
-        file[f"VTKHDF/CellData/{name}"] = u
-        image = file["VTKHDF"].attrs
-        image["Type"], image["Origin"], image["Spacing"] = np.bytes_("ImageData"), [0] * 3, [1] * 3
-        image["WholeExtent"] = [n for count in u.shape[2::-1] for n in (0, count)]
-        origin = file.create_group("mpilbm").attrs
-        origin["case"], origin["title"], origin["step"] = case, "Test", step
 
 
 def cavity_profile(y):

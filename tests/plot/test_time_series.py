@@ -9,9 +9,11 @@ from support.image_cases import tables
 from mpilbm import Simulation, open_run
 from mpilbm.case.case import parse_case
 from mpilbm.cli import cli
+from mpilbm.drawing.ranges import last_half
 from mpilbm.plot.frequencies import oscillation
+from mpilbm.plot.monitor import monitor_figure, read_monitor
 from mpilbm.plot.pictures import pyplot
-from mpilbm.plot.time_series import forces_figure, last_half
+from mpilbm.plot.time_series import forces_figure, permeability_figure
 
 pytest.importorskip("matplotlib")
 
@@ -89,6 +91,67 @@ def test_all_that_a_run_has_is_drawn_with_names_and_units(cylinder, tmp_path):
     for axis in figure.axes:
         assert axis.get_ylabel() in ("c_d +x", "c_l +y")
     assert figure.axes[-1].get_xlabel() == "time (steps)"
+
+
+SLIT = {
+    "lattice": {"name": "D2Q9"}, "domain": {"size": [4, 5], "periodic": [True, False]},
+    "fluid": {"viscosity": 0.2}, "collision": {"name": "trt", "magic": 3 / 16},
+    "force": {"name": "guo", "value": [1e-5, 0]}, "backend": {"name": "cpu"},
+    "boundary": [{"name": "bounce_back", "where": ["y-", "y+"]}], "run": {"steps": 800},
+    "precision": {"compute": "float64", "storage": "float64"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("more", "unit", "words"),
+    [
+        ({}, "cells^2", "permeability k_x = 2.125 cells^2, "),
+        ({"voxel": "5 um"}, "mD", "permeability k_x = 53829 mD (5.3125e-11 m^2, 2.125 cells^2), "),
+    ],
+)
+def test_the_permeability_has_one_unit_on_its_axis_and_a_line_of_text(tmp_path, more, unit, words):
+    """The slit of test_permeability.py: k = 5^2/12 + 1/24."""
+    outputs = [{"name": "permeability", "every": 100} | more]
+    with Simulation(parse_case(SLIT | {"output": outputs}, "slit.toml"), directory=tmp_path) as sim:
+        sim.run()
+    plt, run = pyplot(), open_run(tmp_path)
+    figure, lines = permeability_figure(plt, run)
+    (axis,) = figure.axes
+    (curve,) = axis.lines
+    table = run.table("permeability")
+    assert axis.get_ylabel() == f"permeability ({unit})"
+    assert np.array_equal(curve.get_ydata(), table["k_x_mD" if more else "k_x"])
+    number = words.split(" = ")[1].split(" ")[0]
+    assert curve.get_label() == f"k_x, last: {number} {unit}"
+    reynolds = table["reynolds"][-1]
+    text = f"Re = <u> sqrt(k) / nu = {reynolds:.3g}, porosity 1, tortuosity 1 at step 800"
+    assert lines == [words + text]
+    assert lines[0] in plot(tmp_path).output
+    plt.close(figure)
+
+
+@pytest.mark.parametrize("units", [None, {"cell": "1 mm", "step": "1 ms", "density": "1 kg/m^3"}])
+def test_each_panel_of_the_monitor_has_a_unit(tmp_path, units):
+    tables = SLIT | {"output": [{"name": "monitor", "every": 1}], "run": {"steps": 3}}
+    tables["scalar"] = [{"label": "T", "diffusivity": 0.1}]
+    case = parse_case(tables | ({"units": units} if units else {}), "slit.toml")
+    with Simulation(case, directory=tmp_path) as sim:
+        sim.run()
+    plt = pyplot()
+    figure = monitor_figure(plt, read_monitor(tmp_path / "monitor.csv"), "slit")
+    found = {axis.get_title(): axis.get_ylabel() for axis in figure.axes}
+    shared = {"relative change of mass": "(1)", "mean T": "(unit of T)", "glups": "(10^9 cells/s)",
+              "variance T": "(unit of T)^2"}  # fmt: skip
+    assert found == shared | ({
+        "momentum": "(kg m/s/m)", "kinetic energy": "(J/m)", "enstrophy": "(m^3/s^2/m)",
+        "max speed": "(m/s)", "dissipation T": "(unit of T)^2/s",
+    } if units else {
+        "momentum": "(rho_0 cells^3/step)", "kinetic energy": "(rho_0 cells^4/step^2)",
+        "enstrophy": "(cells^2/step^2)", "max speed": "(cells/step)",
+        "dissipation T": "(unit of T)^2/step",
+    })  # fmt: skip
+    assert {axis.get_xlabel() for axis in figure.axes} == {"time (s)" if units else "time (steps)"}
+    plt.close(figure)
 
 
 def test_a_step_a_field_and_a_plane_are_chosen(tmp_path):

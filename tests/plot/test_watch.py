@@ -37,9 +37,9 @@ def alter(folder, **more):
 
 
 def test_an_ended_run_is_shown_with_its_curves(folder):
-    state = look(folder)
-    assert (state.status, state.step, state.last) == ("done", 20, 20)
-    titles = [each.title for each in state.curves]
+    shown = look(folder)
+    assert (shown.run.status, shown.run.step, shown.run.last) == ("done", 20, 20)
+    titles = [each.title for each in shown.curves]
     for title in ("steady: residual", "monitor: max_speed", "probe_1: u x, point 0"):
         assert title in titles
     lines = CliRunner().invoke(cli, ["watch", str(folder), "--once"], env={"COLUMNS": "70"})
@@ -49,13 +49,18 @@ def test_an_ended_run_is_shown_with_its_curves(folder):
     assert max(map(len, lines.output.splitlines())) <= 70
 
 
+def test_a_name_that_is_too_long_is_a_message(tmp_path):
+    with pytest.raises(CommandError, match="cannot be read: File name too long; name the output"):
+        look(tmp_path / ("a" * 300))
+
+
 def test_running_and_killed_runs_are_distinguished(folder):
     alter(folder, status="running", steps=0, last_step=40)
-    state = look(folder)
+    state = look(folder).run
     assert (state.status, state.step) == ("killed", 20)
     lock = FolderLock(folder)
     lock.take()
-    state = look(folder)
+    state = look(folder).run
     assert state.status == "running"
     assert state.line().startswith("running: step 20/40 (50 %)")
     lock.remove()
@@ -66,7 +71,7 @@ def test_a_run_of_another_host_may_have_been_killed(folder):
     summary = folder / "summary.json"
     summary.write_text(json.dumps(json.loads(summary.read_text()) | {"status": "running"}))
     (folder / "mpilbm.lock").write_text(json.dumps({"pid": 1, "host": "node17"}))
-    assert look(folder).line().startswith("running on node17, if it has not been killed: step ")
+    assert look(folder).run.line().startswith("running on node17, if it has not been killed: step ")
 
 
 def test_half_written_rows_and_damaged_files_are_omitted(folder):

@@ -73,8 +73,11 @@ def test_check_reports_a_mistyped_size_before_it_looks_at_cells(case, ranks, mon
     monkeypatch.setattr(memory, "least", lambda: (20 * 10**9, 24 * 10**9))
     size = ("--set", "domain.size=[200000, 200000]", "--set", "backend.name='cpu'")
     output = " ".join(refused("check", case, "--ranks", ranks, *size).split())
-    for words in ("it would not run", "domain.size: a rank needs", "24 GB", "--gpu-memory", "aa"):
+    for words in ("it would not run", "domain.size: a rank needs", "24 GB", "--gpu-memory",
+                  "ranks or more or a smaller box"):  # fmt: skip
         assert words in output
+    output = refused("check", case, "--ranks", ranks, *size, "--set", "layout.name='ab'")
+    assert "ranks or more, the layout 'aa', or a smaller box" in " ".join(output.split())
 
 
 def test_check_uses_the_memory_of_this_machine_by_default(case, monkeypatch):
@@ -102,3 +105,5 @@ def test_check_notes_an_array_larger_than_the_driver_guarantees(case, monkeypatc
     assert words in output
     assert "guarantees 4 kB; if it refuses the array, use 16-bit storage" in output
     assert words not in call("check", case, *options, "--gpu-memory", "1").output
+    has = call("check", case, *options, "--set", "precision.storage='float16'").output
+    assert "if it refuses the array, use more ranks on more devices or a smaller box" in has

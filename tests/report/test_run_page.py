@@ -14,6 +14,8 @@ from support.browser import require_readable, with_browser
 from mpilbm import Simulation
 from mpilbm.case.case import parse_case
 from mpilbm.cli import cli
+from mpilbm.report.run_page import content
+from mpilbm.results.run import open_run
 from mpilbm.system import toml_text
 
 pytest.importorskip("jinja2")
@@ -87,14 +89,17 @@ def test_runs_without_snapshots_summary_or_end_have_a_page(tmp_path):
     run(tmp_path / "bare", output=[])
     run(tmp_path / "killed", output=outputs)
     summary = tmp_path / "killed" / "summary.json"
-    summary.write_text(json.dumps(json.loads(summary.read_text()) | {"status": "running"}))
+    started = {"status": "running", "steps": 0, "last_step": 60000, "glups": 0.0}
+    summary.write_text(json.dumps(json.loads(summary.read_text()) | started))
     run(tmp_path / "lost", output=outputs)
     (tmp_path / "lost" / "summary.json").unlink()
-    for name, words in (("bare", "No pictures"), ("killed", "ended without notice"),
-                        ("lost", "no summary")):  # fmt: skip
+    for name, words in (("bare", "No pictures"), ("killed", 'poor">killed at step 40 of 60,000<'),
+                        ("killed", "<td>40 of 60,000</td>"), ("lost", "no summary")):  # fmt: skip
         result = CliRunner().invoke(cli, ["report", str(tmp_path / name)])
         assert result.exit_code == 0, result.output
-        assert words in (tmp_path / name / "report.html").read_text()
+        text = (tmp_path / name / "report.html").read_text()
+        assert words in text
+        assert ("GLUPS" in text) == (name == "bare")  # a killed run has not measured its speed
 
 
 @pytest.mark.parametrize(
@@ -153,6 +158,25 @@ def test_a_channel_has_y_plus_on_the_page_and_narrow_pictures(tmp_path):
     for image in Elements(text).of("img"):
         content = base64.b64decode(image["src"].partition(",")[2])
         assert struct.unpack(">I", content[16:20])[0] <= 4.8 * 150 + 1
+
+
+def test_a_complete_run_was_stable_whatever_was_predicted(tmp_path):
+    outputs = [each for each in CASE["output"] if each["name"] == "monitor"]
+    folder = tmp_path / "fast"
+    run(folder, output=outputs, fluid={"viscosity": 1e-4}, run={"steps": 10})
+    summary = folder / "summary.json"
+    for status, known in (("done", True), ("unstable", False)):
+        summary.write_text(json.dumps(json.loads(summary.read_text()) | {"status": status}))
+        shown = content(open_run(folder))
+        fluid = dict(shown["tables"])["Fluid"]
+        (verdict,) = [verdict for what, _, verdict in fluid if what == "grid Reynolds"]
+        assert (verdict == "stable until its last step") == known
+        assert verdict.startswith("likely unstable: ") != known
+        severities = {severity for severity, _, message in shown["findings"]
+                      if "likely unstable: " in message}  # fmt: skip
+        assert severities == {"note" if known else "serious"}
+        (speed,) = [verdict for what, _, verdict in fluid if what == "speed"]
+        assert speed == "cells per step, the largest in monitor.csv"
 
 
 def test_speeds_that_are_not_finite_are_left_out(tmp_path):

@@ -9,7 +9,7 @@ from support.commands import call
 
 from mpilbm.report.scaling import figures, tables
 from mpilbm.report.scaling.model import network, prediction
-from mpilbm.report.scaling.series import chosen, fastest, labels, series
+from mpilbm.report.scaling.series import chosen, fastest, labels, read, series
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
@@ -27,7 +27,7 @@ def row(ranks, seconds, efficiency, **more):
     lines = {"latency": 1e-5, "bandwidth": 1.8e9, "points": []}
     case = "[domain]\nperiodic = [false, false, false]"
     glups = 192**3 / seconds / 1e9
-    names = {"lattice": "D3Q19", "collision": "mrt", "layout": "ab", "precision": "single"}
+    names = {"lattice": "D3Q19", "collision": "mrt", "layout": "ab", "precision": "float32/float32"}
     return names | {
         "scaling": "strong", "setting": "cavity", "size": [192] * 3, "ranks": ranks, "nodes": 1,
         "time": "2026-01-01T00:00:00", "device": "a card on a host", "fluid_cells": 192**3,
@@ -108,7 +108,9 @@ def test_runs_that_differ_in_ranks_alone_are_one_series():
     found = series(rows)
     assert sorted([r["ranks"] for r in each.rows] for each in found) == [[1, 2], [1, 2, 4], [2]]
     (whole,) = (each for each in found if len(each.rows) == 3)
-    assert whole.name == "D3Q19, mrt, ab, single, cavity, 192^3 in all, a card, halo direct"
+    assert (
+        whole.name == "D3Q19, mrt, ab, float32/float32, cavity, 192^3 in all, a card, halo direct"
+    )
     assert sorted(labels(found)) == ["aa direct", "ab direct", "ab staged"]
     assert [each.halo for each in fastest(found)] == ["direct", "direct"]
 
@@ -201,3 +203,9 @@ def test_what_is_not_known_is_a_dash():
 @pytest.mark.parametrize("width", [500, 1400])
 def test_a_browser_shows_the_page(page, tmp_path, width, dark):
     require_readable(page, tmp_path, width, dark, images=4)
+
+
+def test_files_of_an_earlier_version_have_the_present_names_of_precisions(tmp_path):
+    rows = [row(1, 0.01, 1.0, precision=name) for name in ("single", "float32/float32")]
+    (tmp_path / "strong.json").write_text(json.dumps({"scaling": "strong", "rows": rows}))
+    assert {each["precision"] for each in read(tmp_path)} == {"float32/float32"}

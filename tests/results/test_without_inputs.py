@@ -162,7 +162,7 @@ def test_a_run_of_a_program_with_functions_and_arrays(tmp_path):
         assert len(list(csv.reader(file))) > 10
     command("report", tmp_path / "run")
     text = (tmp_path / "run" / "report.html").read_text()
-    assert "likely unstable" in text
+    assert "predicted before the run, which was stable until its last step" in text
     assert "No pictures" not in text
 
 

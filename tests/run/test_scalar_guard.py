@@ -42,7 +42,7 @@ def test_a_scalar_that_grows_ends_the_run(tmp_path, monkeypatch):
         text = str(raised.value)
         for words in (f"step {step + 1}: the scalar 'T' is ", "at cell (", "range of its initial "
                       f"and boundary values is {COLD} to {HOT}", "outside by 10", "of this range",
-                      "raise scalar.T.diffusivity (found 1e-05), or use a finer box",
+                      "raise scalar.T.diffusivity (found 1e-05) or use a finer box",
                       f"{path} is the last good state"):  # fmt: skip
             assert words in text
         messages.append(text.split(" (it was ")[0])

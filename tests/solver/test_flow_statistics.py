@@ -30,7 +30,7 @@ def flow(lattice, outputs, layout="ab", steps=9, body=True, **more):
 
 
 def statistics(average, **more):
-    return {"name": "statistics", "every": 3, "start": 1, "average": list(average)} | more
+    return {"name": "statistics", "every": 3, "begin": 1, "average": list(average)} | more
 
 
 def datasets(path):
@@ -215,7 +215,7 @@ def test_damaged_sums_are_seen_before_a_checkpoint_is_chosen(tmp_path, capsys):
 def test_statistics_without_saved_sums_are_reported(tmp_path, capsys):
     checkpoints = {"name": "checkpoint", "every": 4}
     run(flow("D3Q19", [checkpoints], steps=4), Serial(), tmp_path)
-    later = [checkpoints, {**statistics("xy"), "start": 5}]
+    later = [checkpoints, {**statistics("xy"), "begin": 5}]
     run(flow("D3Q19", later), Serial(), tmp_path, restart="auto")
     assert "holds no sums" not in capsys.readouterr().err
     run(flow("D3Q19", [checkpoints], steps=4), Serial(), tmp_path, overwrite=True)

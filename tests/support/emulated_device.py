@@ -111,10 +111,10 @@ class Module:
 
     def compile(self) -> None:
         self._library = ctypes.CDLL(str(build(self._code, *self._defined)))
+        self._macros = dict(KERNEL.findall(self._code))
 
     def get_function(self, name: str) -> "Function":
-        independent = dict(KERNEL.findall(self._code))[name] in INDEPENDENT
-        together = not independent or "-DJOINT" in self._defined
+        together = self._macros[name] not in INDEPENDENT or "-DJOINT" in self._defined
         return Function(self._device, getattr(self._library, f"launch_{name}"), name, together)
 
 

@@ -66,7 +66,7 @@ USUAL = {
     "steps": (10, 0, 50), "rho_jump": (0.01, 1e-3), "cell": (0.001,), "step": (1e-4,),
     "density": (998, 1000.0), "a": (0.01,), "kappa": (0.02,), "G": (-4.5, 2.4),
     "tolerance": (1e-6,), "walltime": (60,), "size": (6, 8, 9, 12), "area": (9.0,),
-    "iterate": (0, 0, 10), "start": (0, 10), "keep": (2, 1),
+    "iterate": (0, 0, 10), "begin": (0, 10), "keep": (2, 1),
 }  # fmt: skip
 
 NAMES = {

@@ -55,3 +55,23 @@ def alternating(steps, amplitude, layout="ab"):
         ],
         run={"steps": steps},
     )
+
+
+def sounding(steps, outlet="equilibrium", u=-0.02, along="y", **more):
+    """A duct with a uniform inlet of 0.05; with another initial velocity u, sound stays in it."""
+    size = (8, 40) if along == "y" else (40, 8)
+    given, rest = ([0, 0.05], [0, u]) if along == "y" else ([0.05, 0], [u, 0])
+    across = "x" if along == "y" else "y"
+    tables = {
+        "domain": {"size": list(size), "periodic": [False, False]},
+        "fluid": {"viscosity": 0.02},
+        "collision": {"name": "trt"},
+        "initial": {"u": rest},
+        "boundary": [
+            {"name": "equilibrium", "where": [f"{along}-"], "velocity": given},
+            {"name": outlet, "where": [f"{along}+"], "rho": 1.0},
+            {"name": "free_slip", "where": [f"{across}-", f"{across}+"]},
+        ],
+        "run": {"steps": steps},
+    }
+    return make_case(size, [], **tables | more)

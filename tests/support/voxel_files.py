@@ -7,13 +7,39 @@ from types import SimpleNamespace
 import h5py
 import numpy as np
 import tifffile
+from click.testing import CliRunner
 from PIL import Image
 
+from mpilbm.cli import cli
 from mpilbm.registry import make
 
 SHAPE = NZ, NY, NX = 7, 5, 12
 GREY = np.random.default_rng(1).integers(0, 256, SHAPE).astype(np.uint8)
 WIDE = (GREY.astype(np.int16) - 100) * 7
+
+
+CASE = """
+[lattice]
+name = "D3Q19"
+[domain]
+size = [12, 5, {planes}]
+periodic = [true, true, true]
+[fluid]
+viscosity = 0.1
+[[body]]
+label = "rock"
+shape = {shape}
+boundary = {{name = "bounce_back"}}
+[run]
+steps = 1
+"""
+
+
+def check(folder, file, planes=NZ, more="", shape='{{name = "voxels", file = "{file}"{more}}}'):
+    """The result of `mpilbm check` of a case with a file in a folder; `more`: options as TOML."""
+    text = CASE.format(planes=planes, shape=shape.format(file=file, more=more))
+    (folder / "case.toml").write_text(text)
+    return CliRunner().invoke(cli, ["check", str(folder / "case.toml")])
 
 
 def shape(folder, file, dimensions=3, **options):

@@ -75,8 +75,8 @@ SUSPICIOUS = {
                            "serious: body.it: has no cells: no cell centre lies inside it"),
     "covered body": (CHANNEL | {"body": [body(DISC), body(DISC | {"radius": 5}, label="other")]},
                      "serious: body.it: has no cells: later bodies cover all of its 28 cells"),
-    "late start": (PERIODIC | {"output": [{"name": "statistics", "every": 10, "start": 20001}]},
-                   "serious: output.0.start: found start = 20001, every = 10, and the run has 20,00"
+    "late start": (PERIODIC | {"output": [{"name": "statistics", "every": 10, "begin": 20001}]},
+                   "serious: output.0.begin: found begin = 20001, every = 10, and the run has 20,00"
                    "0 steps: no sample is taken"),
     "rare output": (PERIODIC | {"output": [{"name": "monitor", "every": 20001}]},
                     "note: output.0.every: found 20001, and the run has 20,000 steps: only step 0 "

@@ -70,7 +70,9 @@ class Finished:
     def forces(self, label: str) -> np.ndarray:
         """Rows of forces_<label>.csv by column name, without units."""
         path = self.directory / f"forces_{label}.csv"
-        columns = [name.split()[0] for name in path.read_text().partition("\n")[0].split(",")]
+        columns = [
+            name.split()[0] for name in path.read_text("utf-8").partition("\n")[0].split(",")
+        ]
         return np.genfromtxt(path, delimiter=",", names=columns, skip_header=1)
 
     def snapshot(self):
@@ -146,7 +148,7 @@ class Validation:
 
 def tables(name: str, **changes) -> dict:
     """The tables of a case in cases/, with some of their keys changed."""
-    return changed(tomllib.loads((CASES / f"{name}.toml").read_text()), changes)
+    return changed(tomllib.loads((CASES / f"{name}.toml").read_text("utf-8")), changes)
 
 
 def changed(old: dict, changes: dict) -> dict:
@@ -160,7 +162,7 @@ def changed(old: dict, changes: dict) -> dict:
 
 def read_table(name: str) -> np.ndarray:
     """A CSV file of cases/reference by column name."""
-    lines = (REFERENCE / name).read_text().splitlines()
+    lines = (REFERENCE / name).read_text("utf-8").splitlines()
     rows = [line for line in lines if not line.startswith("#")]
     return np.genfromtxt(rows, delimiter=",", names=True)
 

@@ -73,7 +73,7 @@ class Channel(Validation):
             run={"steps": every * 20 * (develop + sample)},
             output=[
                 {"name": "statistics", "average": ["x", "z"],
-                 "start": every * 20 * develop, "every": every, "write": every * 100},
+                 "begin": every * 20 * develop, "every": every, "write": every * 100},
                 {"name": "monitor", "every": 10 * every},
                 {"name": "checkpoint", "every": every * 20 * 5, "keep": 1},
             ],
@@ -141,7 +141,7 @@ def moving(n, develop, sample=0, aspect=8):
     case["initial"]["u"] = [f"{u[0]} - {WALL}", *u[1:]]
     case["boundary"][0]["velocity"] = [-WALL, 0, 0]
     case["output"] += [
-        {"name": "statistics", "average": ["x", "z"], "start": turn * develop, "every": every,
+        {"name": "statistics", "average": ["x", "z"], "begin": turn * develop, "every": every,
          "write": turn},
         {"name": "channel_rows", "every": turn},
     ] if sample else [{"name": "snapshot", "every": steps}]  # fmt: skip

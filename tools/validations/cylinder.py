@@ -119,7 +119,7 @@ def centre(n: int) -> list[float]:
 
 def published(flow: str) -> dict[str, tuple[float, float]]:
     """Lower and upper bounds by quantity."""
-    lines = [line for line in FILE.read_text().splitlines() if not line.startswith("#")]
+    lines = [line for line in FILE.read_text("utf-8").splitlines() if not line.startswith("#")]
     rows = [row for row in csv.DictReader(lines) if row["case"] == flow and row["lower"]]
     return {row["quantity"]: (float(row["lower"]), float(row["upper"])) for row in rows}
 

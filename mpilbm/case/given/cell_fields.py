@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.case.input_fields import hdf5_dataset, npy_array, stored
+from mpilbm.case.input_fields import hdf5_dataset, stored
 from mpilbm.errors import CaseError
 from mpilbm.formulas.given_functions import GivenFunction
 from mpilbm.physics.lattices import x_of
 from mpilbm.system.hdf5_input import opened, require_intact
+from mpilbm.system.npy_input import npy_array
 
 Floats = NDArray[np.float64]
 BLOCK_CELLS = 2**14  # of a function, evaluated together

@@ -11,6 +11,7 @@ from mpilbm.case.scalars.read import MOST, viscosity_at_centre
 from mpilbm.case.tables.scalars import lattices
 from mpilbm.formulas.parser import Formula, FormulaError
 from mpilbm.formulas.values import FieldValue, names_in
+from mpilbm.layouts.formats import LARGEST_HALF
 from mpilbm.physics.scalars.boundaries.conjugate import Conducting, Conjugate
 from mpilbm.quantity import VISCOSITY
 from mpilbm.registry import find, names
@@ -27,6 +28,7 @@ def scalar_problems(case: Case) -> list[str]:
     for scalar in case.scalars:
         found += [*_lattice(case, scalar), *_formulas(case, scalar), *_rates(case, scalar)]
         found += [*_materials(case, scalar), *_faces(case, scalar), *_closed(case, scalar)]
+        found += _range(case, scalar)
     return found + ([*_buoyancy(case)] if case.buoyancy else [])
 
 
@@ -160,6 +162,26 @@ def _materials(case: Case, scalar: Scalar) -> Iterator[str]:
     if len(case.conductors) > MOST_CONDUCTORS:
         yield (f"body: found {len(case.conductors)} bodies with 'conjugate'; allowed: "
                f"{MOST_CONDUCTORS}; join bodies of one material")  # fmt: skip
+
+
+def given_values(scalar: Scalar) -> list[float]:
+    """The numbers that a case gives for a scalar: initial, on faces and on bodies."""
+    held = [each.values() for each in (*scalar.boundaries, *scalar.bodies) if each.name == "value"]
+    given = [scalar.initial.rho, *(values["value"] for values in held)]
+    return [float(value) for value in given if isinstance(value, int | float)]
+
+
+def _range(case: Case, scalar: Scalar) -> Iterator[str]:
+    """Values whose populations are infinite in 16 bits."""
+    if case.precision.storage != "float16":
+        return
+    limit = LARGEST_HALF / float(max(scalar.lattice.w))
+    largest = max(given_values(scalar), key=abs, default=0.0)
+    if abs(largest) > limit:
+        yield (f"{scalar.key}: found the value {largest:g}; allowed with precision.storage = "
+               f'"float16" on {scalar.lattice.name}: up to {limit:.3g}, beyond which populations '
+               "are infinite in 16 bits; give differences from a constant value in a larger unit, "
+               'or set precision.storage = "float32"')  # fmt: skip
 
 
 def _faces(case: Case, scalar: Scalar) -> Iterator[str]:

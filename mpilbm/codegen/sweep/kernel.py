@@ -46,7 +46,7 @@ def sweep_text(model: Model, formats: Formats, sizes: SweepSizes, kernel) -> str
         _finish(model, parts, [*numbers, *centres]),
     ]
     packets, copies, walls, *frames = (
-        Path(__file__).with_name(f"{name}.h").read_text()
+        Path(__file__).with_name(f"{name}.h").read_text("utf-8")
         for name in ("packets", "copies", "walls", "sweep", "two_steps")
     )
     arithmetic = "\n".join(functions)

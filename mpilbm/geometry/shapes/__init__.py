@@ -142,6 +142,10 @@ class Shape(Parameters):
         """Return what is allowed but probably not intended; where: the key of the shape."""
         return []
 
+    def contents(self) -> list[tuple[str, str]]:
+        """Return what the files of the shape contain, for `check`: texts, each with a remark."""
+        return []
+
     def wrong_lengths(self, case: Case, *keys: str) -> list[str]:
         """A line for each of the keys whose vector does not have one entry per dimension."""
         wanted = case.dimensions

@@ -64,6 +64,10 @@ class Combined(Shape):
         parts = enumerate(self.of)
         return [each for k, part in parts for each in part.findings(case, f"{where}.of.{k}", flow)]
 
+    def contents(self) -> list[tuple[str, str]]:
+        """Those of the parts."""
+        return [each for part in self.of for each in part.contents()]
+
 
 @register("shapes", "union")
 class Union(Combined):

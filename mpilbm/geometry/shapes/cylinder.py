@@ -3,6 +3,7 @@
 from math import inf
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import Field
 
 from mpilbm.geometry.shapes import Corners, Shape, around, number_of
@@ -28,6 +29,7 @@ class Cylinder(Shape):
         None, gt=0, description="length along the axis; none: through the box", examples=[20]
     )
 
+    @np.errstate(over="ignore", invalid="ignore")  # of distances that are too large
     def inside(self, x: Any, y: Any, z: Any = None) -> Any:
         """Distance from the axis <= radius, distance along it from the centre <= length/2."""
         points = (x, y) if z is None else (x, y, z)

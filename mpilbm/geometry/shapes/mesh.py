@@ -12,15 +12,16 @@ from pydantic import Field
 from mpilbm import quantity
 from mpilbm.geometry.periodic_images import counted
 from mpilbm.geometry.shapes import Corners, Flow, Shape
-from mpilbm.geometry.surfaces import examine, findings, place, read, sizes
+from mpilbm.geometry.surfaces import examine, findings, fit, place, read, sizes
 from mpilbm.geometry.surfaces.surface import Surface
+from mpilbm.geometry.surfaces.triangles import Triangles
+from mpilbm.model.case import Case
 from mpilbm.registry import register
 from mpilbm.system.file_state import file_state
 from mpilbm.units import LENGTH
 from mpilbm.verdicts.findings import Finding
 
 LARGEST = 1e9  # cells, with positions to 1e-7
-METRES = {"m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6, "in": 0.0254, "ft": 0.3048}
 
 
 class Loaded(NamedTuple):
@@ -33,7 +34,7 @@ class Loaded(NamedTuple):
 
 @register("shapes", "mesh")
 class Mesh(Shape):
-    """Body bounded by the triangles of an STL, OBJ or PLY file; needs `pip install 'mpilbm[mesh]'`.
+    """Body bounded by the triangles of an STL, OBJ or PLY file.
 
     The surface must be closed; the orientation of its triangles does not matter. A cell is solid if
     a line from its centre crosses the surface an odd number of times, so overlapping parts cut
@@ -72,7 +73,9 @@ class Mesh(Shape):
         "side (z in 3D, y in 2D), or origin of the file",
     )
     invert: bool = Field(False, description="whether the fluid is inside the surface, as in a pipe")
-    repair: bool = Field(False, description="whether to close an open surface")
+    repair: bool = Field(
+        False, description="whether to close an open surface, and to remove repeated triangles"
+    )
     thin: bool = Field(
         False, description="whether the surface is a wall between fluid cells, too, for thin sheets"
     )
@@ -91,7 +94,7 @@ class Mesh(Shape):
         """With `thin`."""
         return self.thin
 
-    def resolved(self, case) -> Self:
+    def resolved(self, case: Case) -> Self:
         """The shape with the full path of its file and with `scale`; checks the surface."""
         for problem in self.problems(case):
             raise ValueError(problem)
@@ -104,7 +107,7 @@ class Mesh(Shape):
                         f"has unit = '{self.unit}', but the case has no [units]; add [units], or "
                         "give scale or length in cells"
                     )
-                scale = float(case.units.to_lattice(METRES[self.unit], LENGTH))
+                scale = float(case.units.to_lattice(fit.METRES[self.unit], LENGTH))
             if self.length:
                 scale = self.length / _longest_side(path, file_state(path), self.repair, self.thin)
             found = self.model_copy(
@@ -112,6 +115,7 @@ class Mesh(Shape):
             )
             found._require_size()
             found._require_section()
+            found._require_fit(case, fit.Given(self.scale, self.length, self.unit))
             if self.invert and not found.loaded.closed:
                 raise ValueError("is open, so that it has no outside to invert; remove invert, or "
                                  "set repair = true")  # fmt: skip
@@ -136,6 +140,16 @@ class Mesh(Shape):
                 f"has no section with the plane of the case: relative to this plane it extends "
                 f"from z = {z.min():.4g} to {z.max():.4g} cells; choose another anchor"
             )
+
+    def _require_fit(self, case: Case, given: fit.Given) -> None:
+        """Raise ValueError for a body much larger than the box; given: the size in the case.
+
+        A sheet with `thin` may be, as it continues beyond the box.
+        """
+        sides = [b - a for a, b in zip(*self._sides(), strict=True)]
+        problem = fit.too_large(sides, case.domain.size, given)
+        if problem and not self.thin:
+            raise ValueError(problem)
 
     @property
     def loaded(self) -> Loaded:
@@ -194,7 +208,7 @@ class Mesh(Shape):
             return None
         return sizes.frontal_area(self.surface, axis, *counted(self._sides(), domain))
 
-    def problems(self, case) -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """Errors: wrong number of entries, or not exactly one of scale, length and unit."""
         problems = self.wrong_lengths(case, "at")
         given = [key for key in ("scale", "length", "unit") if getattr(self, key) is not None]
@@ -205,24 +219,24 @@ class Mesh(Shape):
             )
         return problems
 
-    def problems_in_cells(self, case) -> list[str]:
+    def problems_in_cells(self, case: Case) -> list[str]:
         """Sheets that fall between the cells, or what `thin` does not allow."""
         if self.thin:
             return findings.refused(case, self._sides())
         return findings.sheets(self._parts(case))
 
-    def findings(self, case, where: str, flow: Flow) -> list[Finding]:
+    def findings(self, case: Case, where: str, flow: Flow) -> list[Finding]:
         """Thin and overlapping parts, resolution, blockage and y+; see surfaces/findings.py."""
         body = findings.Body(where, self._sides(), self.invert, self.loaded.repaired)
         parts = None if self.thin else self._parts(case)
         return findings.of_surface(case, body, parts, self.frontal_area, flow)
 
-    def _parts(self, case) -> examine.Parts:
+    def _parts(self, case: Case) -> examine.Parts:
         return _examined(self, file_state(Path(self.file)), tuple(case.domain.size))
 
 
 @lru_cache(maxsize=16)
-def _triangles(path: Path, state: tuple[int, ...], repair: bool, thin: bool) -> read.Triangles:
+def _triangles(path: Path, state: tuple[int, ...], repair: bool, thin: bool) -> Triangles:
     return read.read(path, repair, thin)
 
 

@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import Field
 
 from mpilbm.geometry.shapes import Corners, Shape, around
@@ -19,6 +20,7 @@ class Sphere(Shape):
     )
     radius: Annotated[float, LENGTH] = Field(gt=0, description="radius", examples=[6.5])
 
+    @np.errstate(over="ignore", invalid="ignore")  # of distances that are too large
     def inside(self, x: Any, y: Any, z: Any = None) -> Any:
         """|x - centre|² <= radius²."""
         points = (x, y) if z is None else (x, y, z)

@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import Field
 
 from mpilbm.geometry.shapes import Corners, Shape, around, number_of
@@ -23,6 +24,7 @@ class Torus(Shape):
     tube: Annotated[float, LENGTH] = Field(gt=0, description="radius of the tube", examples=[4])
     axis: Literal["x", "y", "z"] | None = Field(None, description="axis of symmetry; 3D only")
 
+    @np.errstate(over="ignore", invalid="ignore")  # of distances that are too large
     def inside(self, x: Any, y: Any, z: Any = None) -> Any:
         """(distance from the axis - radius)² + (distance along it)² <= tube²."""
         points = (x, y) if z is None else (x, y, z)

@@ -1,5 +1,7 @@
 """The solid voxels of a scan, from a volume file."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -13,14 +15,19 @@ from mpilbm.geometry.shapes import Corners, Flow, Shape
 from mpilbm.geometry.volumes.formats import absolute, located, open_volume
 from mpilbm.geometry.volumes.placement import Placement
 from mpilbm.geometry.volumes.solid_planes import SolidPlanes
+from mpilbm.geometry.volumes.spacing import cubic
 from mpilbm.geometry.volumes.volume import Source
+from mpilbm.model.case import Case
 from mpilbm.quantity import LENGTH
 from mpilbm.registry import register
 from mpilbm.system.file_state import file_state
-from mpilbm.verdicts.findings import NOTE, Finding
+from mpilbm.verdicts.findings import NOTE, SERIOUS, WARNING, Finding
 
 Order = Literal["xyz", "xzy", "yxz", "yzx", "zxy", "zyx", "xy", "yx"]
 Index = NDArray[np.int64]
+
+LABELS = 8  # different values above which a scan is probably not segmented
+CLOSED = 0.01  # porosity below which it cannot be meant
 
 
 @register("shapes", "voxels")
@@ -33,8 +40,12 @@ class Voxels(Shape):
     the planes in the natural order of their names. Index 0 is at x, y, z = 0, so the first row of
     an image is y = 0. Images and TIFF require `pip install 'mpilbm[scans]'`.
 
-    The volume is cropped, coarsened or refined, mirrored, padded and placed, in this order. Cells
+    The volume is resampled, cropped, coarsened or refined, mirrored, padded and placed, in this
+    order. Cells
     outside it are fluid. `domain.size` is not changed; `check` reports a volume of another size.
+    The spacing of voxels is read from `.nrrd`, `.mhd`, `.mha`, `.vtkhdf`, images, and TIFF of
+    ImageJ and OME. Values are grey values: those of images in which 0 is white are inverted, and
+    grey palettes are applied.
 
     Files are mapped into memory, or read plane by plane. Each rank reads the planes of its slab; a
     compressed `.npz`, `.nrrd` or `.mha` is decompressed up to these planes. Voxels have no surface
@@ -69,6 +80,13 @@ class Voxels(Shape):
         description="first voxel and last voxel + 1 along x, y, z; default: all",
         examples=[[[0, 256], [0, 256], [100, 356]]],
     )
+    resample: bool | None = Field(
+        None,
+        description="for a file whose spacing says that voxels are no cubes: true replaces them by "
+        "cubes of the shortest side, by the nearest voxel; false uses each voxel as a cube; "
+        "default: the file is refused",
+        examples=[True],
+    )
     coarsen: int = Field(
         1,
         ge=1,
@@ -95,7 +113,7 @@ class Voxels(Shape):
         """The file of the volume."""
         return [self._source(Path()).path]
 
-    def resolved(self, case) -> Self:
+    def resolved(self, case: Case) -> Self:
         """The shape with an absolute path; ValueError for an invalid file or option."""
         self._require_options(case)
         source = self._source(case.directory)
@@ -108,11 +126,38 @@ class Voxels(Shape):
             raise ValueError(f"'{self.file}' {error}") from None
         return found
 
-    def problems(self, case) -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """A wrong number of entries."""
         return self.wrong_lengths(case, *self._vectors())
 
-    def findings(self, case, where: str, flow: Flow) -> list[Finding]:
+    def findings(self, case: Case, where: str, flow: Flow) -> list[Finding]:
+        """How the file is understood, grey values without `solid`, another size than the box."""
+        with self._messages():
+            notes = [Finding(NOTE, f"{where}.file", text) for text in self._planes().volume.notes]
+            return notes + self._grey(f"{where}.solid") + self._misplaced(case, f"{where}.file")
+
+    def contents(self) -> list[tuple[str, str]]:
+        """The values of the voxels and their shares; the share that is solid."""
+        with self._messages():
+            return [self._planes().contents]
+
+    def _grey(self, where: str) -> list[Finding]:
+        """A finding if `solid` is not given for a scan with many values."""
+        if self.solid is not None or self._planes().volume.array.dtype.kind == "b":
+            return []
+        planes, values = self._planes(), self._planes().values
+        if len(values.numbers) <= LABELS:
+            return []
+        porosity, limit = 1 - planes.solid_share, f"{values.threshold:.6g}"
+        dark = values.share(values.numbers < float(limit))
+        return [Finding(
+            SERIOUS if porosity < CLOSED else WARNING, where,
+            f"{len(values.numbers)} values, porosity {porosity:.3f}: all values but 0 are solid; "
+            f"for a grey scan give solid = '>= {limit}' (threshold of Otsu, porosity {dark:.3f}), "
+            f"or '< {limit}' if the solid is dark; for labels give solid = '!= 0'",
+        )]  # fmt: skip
+
+    def _misplaced(self, case: Case, where: str) -> list[Finding]:
         """A note if the volume and the box differ in size or place."""
         lower, upper = self.bounds()
         box = case.domain.size
@@ -121,7 +166,7 @@ class Voxels(Shape):
         size, corner = (" x ".join(f"{n:.0f}" for n in each) for each in (self._size(), box))
         at = ", ".join(f"{a:g}" for a in lower)
         return [Finding(
-            NOTE, f"{where}.file",
+            NOTE, where,
             f"the volume has {size} cells from ({at}), after crop, coarsen, refine, mirror and "
             f"pad; the box has {corner}: cells outside the volume are fluid, and cells of the "
             "volume outside the box are not used",
@@ -132,15 +177,21 @@ class Voxels(Shape):
         points = (x, y) if z is None else (x, y, z)
         at = [place.source(p) for place, p in zip(self._places(), points, strict=True)]
         column, *row, slow = at
-        try:
+        with self._messages():
             return _looked_up(self._planes(), slow, [*row, column])
-        except ValueError as error:
-            raise CaseError(f"'{self.file}' {error}", "body.shape.file") from None
 
     def bounds(self) -> Corners:
         """The corners of the volume with its fluid cells."""
         lower = tuple(float(place.at) for place in self._places())
         return lower, tuple(a + n for a, n in zip(lower, self._size(), strict=True))
+
+    @contextmanager
+    def _messages(self) -> Iterator[None]:
+        """Data that cannot be read become a CaseError with the name of the file."""
+        try:
+            yield
+        except ValueError as error:
+            raise CaseError(f"'{self.file}' {error}", "body.shape.file") from None
 
     def _size(self) -> tuple[int, ...]:
         return tuple(place.size for place in self._places())
@@ -150,7 +201,7 @@ class Voxels(Shape):
         keys = [key for key in ("size", "at", "crop", "mirror") if getattr(self, key) is not None]
         return keys + ["pad"] * isinstance(self.pad, tuple)
 
-    def _require_options(self, case) -> None:
+    def _require_options(self, case: Case) -> None:
         """ValueError for options that contradict each other, or negative numbers."""
         for problem in self.problems(case):
             raise ValueError(problem)
@@ -171,7 +222,7 @@ class Voxels(Shape):
     def _planes(self) -> SolidPlanes:
         source = self._source(Path())
         dimensions = len(self.at or "xyz")
-        options = self.solid, self.crop, self.coarsen
+        options = self.resample, self.solid, self.crop, self.coarsen
         return _opened(source, file_state(source.path), dimensions, *options)
 
     def _places(self) -> list[Placement]:
@@ -183,9 +234,11 @@ class Voxels(Shape):
 
 
 @lru_cache(16)
-def _opened(source: Source, state: Any, dimensions: int, *options: Any) -> SolidPlanes:
+def _opened(
+    source: Source, state: Any, dimensions: int, resample: bool | None, *options: Any
+) -> SolidPlanes:
     """The solid planes of a file; state: changes with its content."""
-    return SolidPlanes(open_volume(source), dimensions, *options)
+    return SolidPlanes(cubic(open_volume(source), dimensions, resample), dimensions, *options)
 
 
 def _looked_up(planes: SolidPlanes, slow: Index, inner: list[Index]) -> NDArray[np.bool_]:

@@ -4,7 +4,8 @@ Lines through the cell centres along each axis are cut by the surface into piece
 in the fluid. The length of a piece times the cosine of the angle between the line and the surface's
 normal is the thickness of the part if this angle is below 60 degrees at both ends, and the surfaces
 there are parallel within 60 degrees. Other pieces pass a rim or an edge of the part, and say
-nothing about its thickness.
+nothing about its thickness. Neither does a piece without length between coincident surfaces of two
+overlapping parts, where the line enters both, or leaves both.
 """
 
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from mpilbm.geometry.surfaces.surface import FAR, Surface
 
 THIN = 2  # cells; a thinner part is reported
 FACING = 0.5  # cosine of 60 degrees
+COINCIDENT = 1e-4  # cells between surfaces that are meant to be the same
 
 
 @dataclass(frozen=True)
@@ -63,12 +65,15 @@ def examine(surface: Surface, size: Sequence[int], inverted: bool) -> Parts:
         start = np.empty_like(points)
         start[:, line] = points  # of each line of `found`
         normal = lines.normals(surface.corners, found.triangle)
-        middle, thickness, empty = _pieces(found, start, normal, axis, size[axis], inverted)
+        if axis == 0:
+            doubled, mixed = _doubled(found, start, normal[0], size)
+        is_part = ~_coincident(found.s, normal[axis]) | mixed
+        middle, thickness, empty = _pieces(
+            found, start, normal, is_part, axis, size[axis], inverted
+        )
         pieces += thickness.size
         thin = _more(thin, middle[:, thickness < THIN], len(size))
         sheets = _more(sheets, middle[:, (thickness < 1) & empty], len(size))
-        if axis == 0:
-            doubled, mixed = _doubled(found, start, normal[0], size)
     return Parts(pieces, thin, sheets, doubled, mixed)
 
 
@@ -85,16 +90,32 @@ def _lines(surface: Surface, size: Sequence[int], axis: int) -> Floats:
     return np.stack([each.reshape(-1) for each in np.meshgrid(*sides, indexing="ij")])
 
 
+def _coincident(s: Floats, along: Floats) -> NDArray[np.bool_]:
+    """Whether the line enters a part at a hit and another one at the next, at the same place.
+
+    Or leaves both. s: positions of the hits; along: components of the normals along the line.
+    """
+    found = (along[1:] * along[:-1] > 0) & (np.diff(s) < COINCIDENT)
+    return np.append(found, False)[: s.size]
+
+
 def _pieces(
-    found: Hits, start: Floats, normal: Floats, axis: int, size: int, inverted: bool
+    found: Hits,
+    start: Floats,
+    normal: Floats,
+    is_part: NDArray[np.bool_],
+    axis: int,
+    size: int,
+    inverted: bool,
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """Return the middle (3, n), thickness, and emptiness of the pieces that have a thickness.
 
-    Empty pieces contain no cell centre. Only pieces in the box count.
+    Empty pieces contain no cell centre. Only pieces in the box count, and only those from a hit to
+    the next one for which `is_part` is true.
     """
     rank = np.arange(found.line.size) - np.searchsorted(found.line, found.line)
     same = found.line[1:] == found.line[:-1]
-    begin = np.flatnonzero(same & (rank[:-1] % 2 == int(inverted)))
+    begin = np.flatnonzero(same & is_part[:-1] & (rank[:-1] % 2 == int(inverted)))
     low, high = found.s[begin], found.s[begin + 1]
     before, behind = (normal[:, k] * np.sign(normal[axis, k]) for k in (begin, begin + 1))
     cosine = np.minimum(before[axis], behind[axis])

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from math import prod
 
 from mpilbm.geometry.shapes import Corners, Flow
+from mpilbm.geometry.surfaces import fit
 from mpilbm.geometry.surfaces.examine import THIN, Parts, Place
 from mpilbm.geometry.surfaces.sizes import y_plus
+from mpilbm.model.case import Case
 from mpilbm.units import counted
 from mpilbm.verdicts.findings import NOTE, SERIOUS, WARNING, Finding
 
@@ -52,7 +54,7 @@ def sheets(parts: Parts) -> list[str]:
     ]
 
 
-def refused(case, sides: Corners) -> list[str]:
+def refused(case: Case, sides: Corners) -> list[str]:
     """A line for each reason why a surface with `thin` cannot be used; sides: its corners."""
     found = []
     if case.coupling:
@@ -81,9 +83,12 @@ def _sheets(parts: Parts) -> str:
     )
 
 
-def of_surface(case, body: Body, parts: Parts | None, area: Area, flow: Flow) -> list[Finding]:
+def of_surface(
+    case: Case, body: Body, parts: Parts | None, area: Area, flow: Flow
+) -> list[Finding]:
     """Return the findings about a surface; area: Shape.frontal_area; parts: None with `thin`."""
     found = [Finding(NOTE, body.where, body.repaired)] if body.repaired else []
+    found += fit.outside(body.where, *body.sides, case.domain, sheet=parts is None)
     found += [*_quality(body, parts), *_thin(body, parts)] if parts else []
     found.append(_sides(body, coarse=parts is not None and min(body.size) < COARSE))
     if not body.inverted and flow.axis is not None:
@@ -133,12 +138,12 @@ def _sides(body: Body, coarse: bool) -> Finding:
     """The cells along the sides; coarse: whether there are too few along the smallest."""
     return Finding(
         WARNING if coarse else NOTE, body.where,
-        f"the sides of the bounding box are {' x '.join(f'{n:.4g}' for n in body.size)} cells"
+        f"the sides of the bounding box are {fit.by(body.size)} cells"
         + (f"; the smallest has fewer than {COARSE} cells; refine the box" * coarse),
     )  # fmt: skip
 
 
-def _blockage(case, body: Body, area: Area, axis: int) -> list[Finding]:
+def _blockage(case: Case, body: Body, area: Area, axis: int) -> list[Finding]:
     """The frontal area, relative to the cross-section of the box."""
     size = case.domain.size
     front = area(axis, case.domain) or 0.0
@@ -154,7 +159,7 @@ def _blockage(case, body: Body, area: Area, axis: int) -> list[Finding]:
     )]  # fmt: skip
 
 
-def _first_cell(case, body: Body, flow: Flow) -> list[Finding]:
+def _first_cell(case: Case, body: Body, flow: Flow) -> list[Finding]:
     """y+ of the first cell from the friction of a flat plate."""
     if not flow.speed or flow.axis is None or not body.size[flow.axis]:
         return []

@@ -5,7 +5,7 @@ from math import cos, radians, sin
 
 import numpy as np
 
-from mpilbm.geometry.surfaces.read import Floats
+from mpilbm.geometry.surfaces.triangles import Floats
 
 QUARTER = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))  # cosine and sine of k 90 degrees
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from mpilbm.case.input_fields import RELATIVE
 from mpilbm.geometry.volumes import hdf5, images, metaimage, nrrd, numpy_files, raw, tiff
 from mpilbm.geometry.volumes.volume import Source, Volume
+from mpilbm.printable import one_line
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ FORMATS = {
     ".mhd": Format(metaimage.metaimage),
     ".mha": Format(metaimage.metaimage),
 }
+LONGEST = 1000  # characters of a message
 FOLDER = Format(images.folder)
 
 
@@ -74,9 +76,14 @@ def open_volume(source: Source) -> Volume:
             f"is a {what}, which contains its own size and type; remove {' and '.join(given)}"
         )
     try:
-        return kind.read(source)
+        volume = kind.read(source)
+        if min(volume.array.shape, default=0) < 1:
+            raise ValueError("has no values; write it again")
+        return volume
     except OSError as error:
         raise ValueError(f"cannot be read: {error.strerror or error}") from None
+    except ValueError as error:  # with text of the file, which may be long
+        raise ValueError(one_line(error, LONGEST)) from None
 
 
 def absolute(source: Source) -> str:

@@ -8,8 +8,15 @@ from numpy.typing import NDArray
 
 from mpilbm.case.input_fields import hdf5_dataset
 from mpilbm.geometry.volumes.numpy_files import chosen
+from mpilbm.geometry.volumes.spacing import side
 from mpilbm.geometry.volumes.volume import Source, Volume
-from mpilbm.system.hdf5_input import dataset_names, opened, require_intact
+from mpilbm.system.hdf5_input import (
+    Hdf5File,
+    attribute,
+    dataset_names,
+    opened,
+    require_intact,
+)
 
 
 def dataset(source: Source) -> Volume:
@@ -25,7 +32,7 @@ def dataset(source: Source) -> Volume:
 def checked(path: Path, item: str) -> Volume:
     """A dataset of numbers of a file whose digest has been verified."""
     array = Dataset(path, item)
-    return Volume(array, array.chunk)
+    return Volume(array, array.chunk, array.spacing)
 
 
 class Dataset:
@@ -38,8 +45,21 @@ class Dataset:
             self.shape: tuple[int, ...] = values.shape
             self.dtype: np.dtype = values.dtype
             chunks = values.chunks or (1, 1)
+            self.spacing = _spacing(file, item)
         self.chunk = chunks[1 if len(chunks) == 3 and self.shape[0] == 1 else 0]
 
     def __getitem__(self, index: Any) -> NDArray[Any]:
         with opened(self.path) as file:
             return hdf5_dataset(file, self.path, self.item, "biuf")[index]
+
+
+def _spacing(file: Hdf5File, item: str) -> tuple[float, ...]:
+    """Sides of a voxel along x, y[, z] from `element_size_um` of a dataset (ImageJ, ilastik), in
+    the order of its axes, or from the image of VTKHDF; () if they are unknown.
+    """
+    image = item.strip("/").startswith("VTKHDF/")
+    group, name, step = ("VTKHDF", "Spacing", 1) if image else (item, "element_size_um", -1)
+    try:
+        return tuple(map(side, attribute(file, group, name, np.ndarray).tolist()[::step]))
+    except (ValueError, TypeError):
+        return ()

@@ -1,7 +1,7 @@
 """Reads grey images by Pillow and tifffile: one image in 2D, a folder of images in 3D."""
 
 import re
-import warnings
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.geometry.volumes import tiff
-from mpilbm.geometry.volumes.volume import AGAIN, Pages, Source, Volume
+from mpilbm.geometry.volumes.spacing import side
+from mpilbm.geometry.volumes.volume import Pages, Source, Volume
+from mpilbm.system.library_errors import reading
 
 ENDINGS = (".png", ".bmp", ".tif", ".tiff")
 GREY = ("1", "L", "P", "I", "I;16", "I;16L", "I;16B", "F")  # modes of Pillow; P: palette indices
@@ -17,7 +19,7 @@ GREY = ("1", "L", "P", "I", "I;16", "I;16L", "I;16B", "F")  # modes of Pillow; P
 
 def single(source: Source) -> Volume:
     """One image [y, x]; its first row is y = 0."""
-    return Volume(read(source.path))
+    return read(source.path)
 
 
 def folder(source: Source) -> Volume:
@@ -27,7 +29,8 @@ def folder(source: Source) -> Volume:
     if not paths:
         raise ValueError(f"is a folder without images; allowed: {', '.join(ENDINGS)}; name the "
                          "folder of the slices")  # fmt: skip
-    return Volume(ImageFolder(paths))
+    images = ImageFolder(paths)
+    return Volume(images, 1, (*images.first.spacing, nan), images.first.notes)
 
 
 class ImageFolder(Pages):
@@ -35,48 +38,51 @@ class ImageFolder(Pages):
 
     def __init__(self, paths: list[Path]):
         self.paths = paths
-        first = self._read(0)
-        self.shape, self.dtype = (len(paths), *first.shape), first.dtype
+        self.first = self._read(0)
+        array = self.first.array
+        self.shape, self.dtype = (len(paths), *array.shape), array.dtype
 
     def page(self, k: int) -> NDArray[Any]:
         """Image k; ValueError if its size or type is not that of the first one."""
-        image = self._read(k)
+        image = np.asarray(self._read(k).array[:])
         if (image.shape, image.dtype) != (self.shape[1:], self.dtype):
             kinds = _kind(self.shape[1:], self.dtype), _kind(image.shape, image.dtype)
             raise ValueError(f"has images that differ: {self.paths[0].name} is {kinds[0]}, "
                              f"{self.paths[k].name} is {kinds[1]}; save all alike")  # fmt: skip
         return image
 
-    def _read(self, k: int) -> NDArray[Any]:
+    def _read(self, k: int) -> Volume:
         try:
             return read(self.paths[k])
         except ValueError as error:
             raise ValueError(f"has the image {self.paths[k].name}, which {error}") from None
 
 
-def read(path: Path) -> NDArray[Any]:
-    """The values of a grey image [y, x]; ValueError if it cannot be read."""
+def read(path: Path) -> Volume:
+    """A grey image [y, x]; ValueError if it cannot be read."""
     if path.suffix.lower() in (".tif", ".tiff"):
-        array = tiff.stack(Source(path)).array
-        if len(array.shape) != 2:
-            raise ValueError(f"has {array.shape[0]} pages; allowed: one image")
-        return np.asarray(array)
+        volume = tiff.stack(Source(path))
+        if len(volume.array.shape) != 2:
+            raise ValueError(f"has {volume.array.shape[0]} pages; allowed: one image")
+        return volume
     try:
         from PIL import Image
     except ImportError:
         raise ValueError("requires Pillow; install it: pip install 'mpilbm[scans]'") from None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+    with reading("as an image"):
+        try:
             with Image.open(path) as image:
-                mode, array = image.mode, np.asarray(image)
-    except Image.DecompressionBombError:
-        raise ValueError("has too many pixels for this format; convert it to .tif") from None
-    except (OSError, SyntaxError, ValueError) as error:
-        raise ValueError(f"cannot be read as an image ({error}); {AGAIN}") from None
+                mode, array, palette = image.mode, np.asarray(image), image.getpalette()
+                spacing = [side(1 / n) if n else nan for n in image.info.get("dpi", ())]
+        except Image.DecompressionBombError:
+            array = None
+    if array is None:
+        raise ValueError("has too many pixels for this format; convert it to .tif")
     if mode not in GREY:
         raise ValueError(f"is a colour image (mode {mode}); allowed: grey images; convert it")
-    return array
+    convert, note = tiff.of_palette(np.array(palette or []).reshape(-1, 3))
+    array = convert(array) if convert else array
+    return Volume(array, 1, tuple(spacing), (note,) if note else ())
 
 
 def _natural(path: Path) -> list[tuple[int, str]]:

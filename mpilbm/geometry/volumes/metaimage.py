@@ -12,17 +12,17 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from mpilbm.geometry.volumes.volume import (
-    AGAIN,
-    Source,
-    Stream,
-    Volume,
+from mpilbm.geometry.volumes.header_fields import (
     integer,
     integers,
+    numbers,
     raw_data,
     refuse_dimensions,
     refuse_sizes,
 )
+from mpilbm.geometry.volumes.spacing import of_directions, side
+from mpilbm.geometry.volumes.volume import Source, Stream, Volume
+from mpilbm.system.library_errors import AGAIN
 
 TYPES = {
     "MET_CHAR": "i1", "MET_UCHAR": "u1", "MET_SHORT": "i2", "MET_USHORT": "u2", "MET_INT": "i4",
@@ -51,12 +51,16 @@ def metaimage(source: Source) -> Volume:
                          f"{begin} or more, or -1 if the data are the end of the file; correct "
                          "the header")  # fmt: skip
     skip -= begin if skip > 0 else 0  # it counts from the beginning of the data file
+    spacing, notes = _spacing(keys, len(sizes))
     if not _true(keys, "CompressedData", False):
-        return Volume(raw_data(path, dtype, shape, begin, skip, "HeaderSize"))
+        array: Any = raw_data(path, dtype, shape, begin, skip, "HeaderSize")
+        return Volume(array, spacing=spacing, notes=notes)
     if skip < 0:
         raise ValueError(f"has HeaderSize {skip} in its header; allowed for compressed data: 0 or "
                          "more; correct the header")  # fmt: skip
-    return Volume(Stream(partial(_inflated, path, begin + skip), dtype, shape))
+    stored = path.stat().st_size - begin - skip
+    array = Stream(partial(_inflated, path, begin + skip), dtype, shape, stored)
+    return Volume(array, spacing=spacing, notes=notes)
 
 
 def _header(path: Path) -> tuple[dict[str, str], int]:
@@ -72,6 +76,18 @@ def _header(path: Path) -> tuple[dict[str, str], int]:
             if name.strip() == "ElementDataFile":
                 return keys, file.tell()
     raise ValueError(f"is not a MetaImage file: it has no header with ElementDataFile; {AGAIN}")
+
+
+def _spacing(keys: dict[str, str], dimensions: int) -> tuple[tuple[float, ...], tuple[str, ...]]:
+    """Sides of a voxel along x, y[, z], and a note on swapped axes; see Volume."""
+    key = next((each for each in ("ElementSpacing", "ElementSize") if each in keys), None)
+    sides = tuple(map(side, numbers(keys[key], key, dimensions))) if key else ()
+    for name in ("TransformMatrix", "Rotation", "Orientation"):
+        if name in keys:
+            parts = numbers(keys[name], name, dimensions**2)
+            rows = [parts[k : k + dimensions] for k in range(0, len(parts), dimensions)]
+            return sides, of_directions(rows, name)[1]
+    return sides, ()
 
 
 def _true(keys: dict[str, str], name: str, default: bool) -> bool:

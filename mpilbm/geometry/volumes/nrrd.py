@@ -4,6 +4,7 @@
 """
 
 import gzip
+import re
 from functools import partial
 from os.path import isfile
 from pathlib import Path
@@ -11,18 +12,17 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from mpilbm.geometry.volumes.volume import (
-    AGAIN,
-    Skipping,
-    Source,
-    Stream,
-    Volume,
+from mpilbm.geometry.volumes.header_fields import (
     integer,
     integers,
+    numbers,
     raw_data,
     refuse_dimensions,
     refuse_sizes,
 )
+from mpilbm.geometry.volumes.spacing import of_directions, side
+from mpilbm.geometry.volumes.volume import Source, Stream, Volume
+from mpilbm.system.library_errors import AGAIN
 from mpilbm.units import counted
 
 INTEGERS = {"i1": "signed char|int8", "i2": "short|short int|signed short|signed short int|int16",
@@ -37,6 +37,7 @@ TYPES = {
     for name in names.split("|")
     for each in ((name, f"{name}_t") if name[-1].isdigit() else (name,))
 }
+VECTOR = re.compile(r"none|\(([^()]*)\)")
 LONGEST = 1 << 16  # bytes of a line of the header, and lines
 
 
@@ -52,14 +53,18 @@ def nrrd(source: Source) -> Volume:
     path, begin = _data(source.path, fields, begin)
     begin = _after_lines(path, begin, _number(fields, "line skip", 0))
     encoding, skip = fields.get("encoding", "").lower(), _number(fields, "byte skip", 0)
+    spacing, notes = _spacing(fields, len(sizes))
     if encoding == "raw":
-        return Volume(raw_data(path, dtype, shape, begin, skip, "byte skip"))
+        array: Any = raw_data(path, dtype, shape, begin, skip, "byte skip")
+        return Volume(array, spacing=spacing, notes=notes)
     if encoding not in ("gzip", "gz"):
         raise ValueError(f"has the encoding '{encoding}'; allowed: raw and gzip; convert it")
     if skip < 0:
         raise ValueError(f"has byte skip {skip} in its header; allowed for the encoding "
                          f"'{encoding}': 0 or more; correct the header")  # fmt: skip
-    return Volume(Stream(Skipping(partial(_unzipped, path, begin), skip), dtype, shape))
+    stored = path.stat().st_size - begin
+    array = Stream(partial(_unzipped, path, begin), dtype, shape, stored, skip)
+    return Volume(array, spacing=spacing, notes=notes)
 
 
 def _header(path: Path) -> tuple[dict[str, str], int]:
@@ -82,6 +87,27 @@ def _number(fields: dict[str, str], name: str, default: int) -> int:
     """The integer of a field that may be missing, or written without spaces."""
     text = fields.get(name, fields.get(name.replace(" ", "")))
     return default if text is None else integer(text, name)
+
+
+def _spacing(fields: dict[str, str], dimensions: int) -> tuple[tuple[float, ...], tuple[str, ...]]:
+    """Sides of a voxel along x, y[, z], and a note on swapped axes; see Volume."""
+    if "space directions" in fields:
+        text = fields["space directions"]
+        vectors = [_vector(found[1]) for found in VECTOR.finditer(text)]
+        if len(vectors) != dimensions or VECTOR.sub("", text).strip():
+            raise ValueError(f"has the space directions '{text}' in its header; "
+                             f"allowed: {dimensions} vectors, or none; {AGAIN}")  # fmt: skip
+        return of_directions(vectors, "space directions")
+    if "spacings" in fields:
+        return tuple(map(side, numbers(fields["spacings"], "spacings", dimensions))), ()
+    return (), ()
+
+
+def _vector(text: str | None) -> tuple[float, ...]:
+    """The numbers of a vector such as "1,0,0"; () for None, an axis without a direction."""
+    if text is None:
+        return ()
+    return numbers(text.replace(",", " "), "space directions", min(3, text.count(",") + 1))
 
 
 def _dtype(fields: dict[str, str]) -> np.dtype:

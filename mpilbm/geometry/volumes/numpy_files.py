@@ -1,20 +1,17 @@
 """Reads .npy and .npz files; arrays that are not compressed are mapped into memory."""
 
 import zipfile
-import zlib
 from functools import partial
-from math import prod
 from pathlib import Path
-from tokenize import TokenError  # of a damaged header
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from mpilbm.case.input_fields import npy_array
-from mpilbm.geometry.volumes.volume import AGAIN, Skipping, Source, Stream, Volume, mapped
+from mpilbm.geometry.volumes.volume import Source, Stream, Volume, mapped, require_stored
+from mpilbm.system.library_errors import AGAIN, reading
+from mpilbm.system.npy_input import Header, array_bytes, npy_array, npy_header
 
 LOCAL_HEADER = 30  # bytes before the names in the local header of a zip member
-Header = tuple[tuple[int, ...], bool, np.dtype]  # shape, Fortran order, type
 
 
 def npy(source: Source) -> Volume:
@@ -27,18 +24,18 @@ def npz(source: Source) -> Volume:
 
     Mapped into memory if it is not compressed, otherwise decompressed plane by plane.
     """
-    path = source.path
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = [n.removesuffix(".npy") for n in archive.namelist() if n.endswith(".npy")]
-            name = chosen(source, names, "array")
+    with reading("as .npz"):
+        archive = zipfile.ZipFile(source.path)
+        names = [n.removesuffix(".npy") for n in archive.namelist() if n.endswith(".npy")]
+    with archive:
+        name = chosen(source, names, "array")
+        with reading("as .npz"):
             info = archive.getinfo(f"{name}.npy")
-            with archive.open(info) as file:
-                shape, fortran, dtype = _header(file)
-                begin = file.tell()
-        return Volume(_array(path, info, shape, fortran, dtype, begin))
-    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
-        raise ValueError(f"cannot be read as .npz ({error}); {AGAIN}") from None
+            file = archive.open(info)
+        with file:
+            header = npy_header(file, ".npz")
+            begin = file.tell()
+    return Volume(_array(source.path, info, header, begin))
 
 
 def chosen(source: Source, names: list[str], what: str) -> str:
@@ -56,29 +53,23 @@ def chosen(source: Source, names: list[str], what: str) -> str:
     )
 
 
-def _header(file: Any) -> Header:
-    """The header of a .npy file, which is read up to its first value."""
-    try:
-        version = np.lib.format.read_magic(file)
-        read = {(1, 0): np.lib.format.read_array_header_1_0}
-        return read.get(version, np.lib.format.read_array_header_2_0)(file)
-    except (ValueError, TypeError, TokenError, SyntaxError) as error:
-        raise ValueError(f"cannot be read as .npz ({error}); {AGAIN}") from None
-
-
-def _array(path: Path, info: zipfile.ZipInfo, shape, fortran: bool, dtype: np.dtype, begin: int):
+def _array(path: Path, info: zipfile.ZipInfo, header: Header, begin: int) -> Any:
     """The array of a member of an archive; begin: the bytes before its first value."""
-    if dtype.hasobject:
-        raise ValueError("contains Python objects; save it as bool or uint8")
-    stored, needed = info.file_size - begin, prod(shape) * dtype.itemsize
-    if min(shape, default=0) < 0 or stored != needed:
+    shape, fortran, dtype = header
+    stored, needed = info.file_size - begin, array_bytes(shape, dtype)
+    if stored != needed:
         raise ValueError(f"is damaged: an array of shape {shape} and type {dtype.name} has "
                          f"{needed} bytes, found {stored}; {AGAIN}")  # fmt: skip
-    if info.compress_type != zipfile.ZIP_STORED:
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError("has a compression that NumPy does not write; save it by np.savez or "
+                         "np.savez_compressed")  # fmt: skip
+    if info.compress_type == zipfile.ZIP_DEFLATED:
         if fortran:  # planes are not contiguous, so the array is read as a whole
-            with np.load(path) as archive:
+            require_stored(info.file_size, info.compress_size)
+            with reading("as .npz"), np.load(path) as archive:
                 return archive[info.filename.removesuffix(".npy")]
-        return Stream(Skipping(partial(_member, path, info.filename), begin), dtype, shape)
+        opener = partial(_member, path, info.filename)
+        return Stream(opener, dtype, shape, info.compress_size, begin)
     with path.open("rb") as file:
         file.seek(info.header_offset)
         local = file.read(LOCAL_HEADER)

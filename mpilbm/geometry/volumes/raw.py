@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from mpilbm.geometry.volumes.volume import Source, Volume, mapped, refuse_sizes
+from mpilbm.geometry.volumes.header_fields import refuse_sizes
+from mpilbm.geometry.volumes.volume import Source, Volume, mapped
 
 
 def raw(source: Source) -> Volume:

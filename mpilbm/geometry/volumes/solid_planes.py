@@ -2,6 +2,8 @@
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
 from math import prod
 
 import numpy as np
@@ -9,6 +11,7 @@ from numpy.typing import NDArray
 
 from mpilbm.geometry.volumes.conditions import condition
 from mpilbm.geometry.volumes.volume import Volume
+from mpilbm.geometry.volumes.voxel_values import VoxelValues, voxel_values
 
 BLOCK = 1 << 24  # bytes that are read at a time
 CACHE = 1 << 27  # bytes of planes that are kept, a bit per cell
@@ -44,7 +47,7 @@ class SolidPlanes:
         if array.dtype.kind not in "biuf":
             raise ValueError(f"has type {array.dtype}; save it as bool or uint8")
         if dimensions == 2 and len(array.shape) == 3 and array.shape[0] == 1:
-            volume = Volume(array[0], volume.chunk)
+            volume = replace(volume, array=array[0])
             array = volume.array
         if len(array.shape) != dimensions:
             raise ValueError(f"has {len(array.shape)} dimensions, shape {tuple(array.shape)}; "
@@ -58,6 +61,22 @@ class SolidPlanes:
         self._bits: OrderedDict[int, NDArray[np.uint8]] = OrderedDict()
         self._together = -(-volume.chunk // coarsen)  # planes that are read together
         self._most = max(3 * self._together, 8 * CACHE // prod(self.shape[1:]))
+
+    @cached_property
+    def values(self) -> VoxelValues:
+        """The values of the voxels after cropping; reads them, of large volumes some planes."""
+        return voxel_values(self.volume, self.spans)
+
+    @property
+    def solid_share(self) -> float:
+        """The share of the voxels that are solid, from `values`."""
+        return self.values.share(self.solid(self.values.numbers))
+
+    @property
+    def contents(self) -> tuple[str, str]:
+        """The values of the voxels and their shares, and the share that is solid, as texts."""
+        solid = f"{self.solid_share:.1%} of the voxels are solid {self.values.sampled}"
+        return self.values.text, solid.strip()
 
     def plane(self, k: int, ahead: Sequence[int] = ()) -> NDArray[np.bool_]:
         """The solid cells of plane k, bool (rows, nx), in 2D (nx,).

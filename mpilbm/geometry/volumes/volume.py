@@ -1,6 +1,5 @@
 """A volume of voxels that is read a few planes at a time, and the ways to store one in a file."""
 
-import re
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,8 +11,10 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-AGAIN = "write or copy it again"
-INTEGER = re.compile(r"[-+]?[0-9]{1,18}", re.ASCII)
+from mpilbm.system.hdf5_input import MOST_PER_STORED_BYTE  # of deflate
+from mpilbm.system.library_errors import AGAIN
+
+BLOCK = 1 << 20  # bytes that are skipped at a time
 
 
 @dataclass(frozen=True)
@@ -38,13 +39,17 @@ class Source:
 class Volume:
     """Voxels [z, y, x], in 2D [y, x].
 
-    array  has `shape` and `dtype`; indexing with slices reads only the planes of the first axis,
-           and raises ValueError, whose text follows the name of the file, if they are unreadable
-    chunk  number of planes that are stored and read together
+    array    has `shape` and `dtype`; indexing with slices reads only the planes of the first axis,
+             and raises ValueError, whose text follows the name of the file, if they are unreadable
+    chunk    number of planes that are stored and read together
+    spacing  sides of a voxel along x, y[, z] in any unit, nan if unknown; () if all are unknown
+    notes    sentences on how the content of the file is understood
     """
 
     array: Any
     chunk: int = 1
+    spacing: tuple[float, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def start(self, first: int) -> int:
         """The plane at which reading `first` begins: an earlier one in a compressed stream."""
@@ -70,23 +75,48 @@ class Pages:
         return np.stack([self.page(k)[tuple(rest)] for k in planes])
 
 
+class Converted:
+    """An array whose values are converted when they are read, such as by a palette."""
+
+    def __init__(self, array: Any, convert: Callable[[NDArray[Any]], NDArray[Any]]):
+        self.array, self.convert = array, convert
+        self.shape: tuple[int, ...] = array.shape
+        self.dtype: np.dtype = convert(np.zeros(1, array.dtype)).dtype
+
+    def __getitem__(self, index: Any) -> NDArray[Any]:
+        return self.convert(np.asarray(self.array[index]))
+
+
 class Stream(Pages):
     """An array in a compressed file, which is decompressed from its beginning.
 
-    opener     returns a binary file that begins with the first voxel
+    opener     returns a binary file with the decompressed content
+    stored     compressed bytes
+    skip       decompressed bytes before the first voxel
     following  the plane that is read next without starting again
+
+    Raises ValueError, whose text follows the name of the file, if so few bytes cannot contain the
+    array: a header may declare any size.
     """
 
-    def __init__(self, opener: Callable[[], BinaryIO], dtype: np.dtype, shape: tuple[int, ...]):
-        self.opener, self.dtype, self.shape = opener, dtype, shape
+    def __init__(
+        self,
+        opener: Callable[[], BinaryIO],
+        dtype: np.dtype,
+        shape: tuple[int, ...],
+        stored: int,
+        skip: int = 0,
+    ):
+        self.opener, self.dtype, self.shape, self.skip = opener, dtype, shape, skip
         self.following, self.file = 0, None
+        require_stored(skip + prod(shape) * dtype.itemsize, stored)
 
     def page(self, k: int) -> NDArray[Any]:
         """Plane k; the planes before it are skipped."""
         file: Any = self.file
         if file is None or k < self.following:
             self.close()
-            file = self._checked(self.opener)
+            file = self._checked(self._opened)
             self.file, self.following = file, 0
         count = prod(self.shape[1:])
         while self.following <= k:
@@ -103,6 +133,16 @@ class Stream(Pages):
             self.close()
         return np.frombuffer(data, self.dtype).reshape(self.shape[1:])
 
+    def _opened(self) -> BinaryIO:
+        """The file behind the bytes before the first voxel."""
+        file, left = self.opener(), self.skip
+        while left:
+            found = len(file.read(min(left, BLOCK)))
+            if not found:
+                raise EOFError("the file ends before its data")
+            left -= found
+        return file
+
     def close(self) -> None:
         """Close the file; the next plane is read from the beginning."""
         if self.file is not None:
@@ -118,21 +158,13 @@ class Stream(Pages):
             raise ValueError(f"cannot be decompressed ({error}); {AGAIN}") from None
 
 
-class Skipping:
-    """Opens a binary file and skips a number of (decompressed) bytes."""
-
-    def __init__(self, opener: Callable[[], BinaryIO], count: int):
-        self.opener, self.count = opener, count
-
-    def __call__(self) -> BinaryIO:
-        """The file behind these bytes."""
-        file, left = self.opener(), self.count
-        while left:
-            found = len(file.read(min(left, 1 << 20)))
-            if not found:
-                raise EOFError("the file ends before its data")
-            left -= found
-        return file
+def require_stored(needed: int, stored: int) -> None:
+    """ValueError if so few compressed bytes cannot contain `needed` bytes."""
+    if needed > MOST_PER_STORED_BYTE * stored:
+        raise ValueError(
+            f"is truncated: its header declares {needed} bytes, which {max(stored, 0)} compressed "
+            f"bytes cannot contain; {AGAIN}"
+        )
 
 
 def mapped(
@@ -146,59 +178,16 @@ def mapped(
     what = f"{' x '.join(map(str, reversed(shape)))} voxels of type {dtype.name}"
     if not needed:
         raise ValueError(f"has no values; {AGAIN}")
+    if offset < 0:
+        raise ValueError(f"is damaged: its values begin at byte {offset}; {AGAIN}")
     if stored < needed:
         raise ValueError(
             f"is truncated: {what} are {needed} bytes, found {max(stored, 0)}; {AGAIN}"
         )
     if exact and stored > needed:
         raise ValueError(
-            f"is larger: {what} are {needed} bytes, found {stored}; change size or type"
+            f"is larger: {what} are {needed} bytes, found {stored}; change size or type; if the "
+            f"file begins with a header of {stored - needed} bytes, describe it by a .mhd file "
+            "with HeaderSize = -1, and name that in place of it"
         )
     return np.memmap(path, dtype, "r", offset, shape)
-
-
-def raw_data(
-    path: Path, dtype: np.dtype, shape: tuple[int, ...], begin: int, skip: int, key: str
-) -> NDArray[Any]:
-    """An array [slowest, …, fastest axis] of a file with a header, mapped into memory.
-
-    begin: the first byte behind the header, 0 in a file without one; skip: the value of `key` in
-    the header, the bytes between `begin` and the data, or -1 if the data are the end of the file.
-    Raises ValueError, whose text follows the name of the file.
-    """
-    if skip < -1:
-        raise ValueError(
-            f"has {key} {skip} in its header; allowed: 0 or more, or -1 if the data are the end of "
-            "the file; correct the header"
-        )
-    end = path.stat().st_size - prod(shape) * dtype.itemsize
-    return mapped(path, dtype, shape, max(begin, end) if skip == -1 else begin + skip)
-
-
-def integers(text: str, key: str) -> tuple[int, ...]:
-    """The integers of the value of a key in a header; ValueError if there is none."""
-    parts = text.split()
-    if not parts or not all(map(INTEGER.fullmatch, parts)):
-        raise ValueError(f"has the {key} '{text}' in its header; allowed: integers; {AGAIN}")
-    return tuple(map(int, parts))
-
-
-def integer(text: str, key: str) -> int:
-    """The integer that is the value of a key in a header; ValueError if it is not one."""
-    found = integers(text, key)
-    if len(found) > 1:
-        raise ValueError(f"has the {key} '{text}' in its header; allowed: one integer; {AGAIN}")
-    return found[0]
-
-
-def refuse_dimensions(given: int, key: str, sizes: tuple[int, ...]) -> None:
-    """ValueError if the value of `key` in a header is not the number of sizes."""
-    if given != len(sizes):
-        raise ValueError(f"has {key} {given} and the size {list(sizes)} in its header; allowed: "
-                         f"a number for each dimension; {AGAIN}")  # fmt: skip
-
-
-def refuse_sizes(sizes: tuple[int, ...]) -> None:
-    """ValueError unless there are two or three sizes above 0."""
-    if len(sizes) not in (2, 3) or min(sizes) < 1:
-        raise ValueError(f"has the size {list(sizes)}; allowed: two or three numbers above 0")

@@ -35,8 +35,13 @@ def prepare_files(context: "Context") -> None:
     """
     directory, first = context.directory, context.first_step
     now, before = of_case(context.case), _before(context)
+    earlier = {AND.join(names): output.earlier for output in context.case.outputs
+               for names in output.contents(context.case)}  # fmt: skip
     for names, definition in now.items():
-        known = before.get(names, definition)
+        present = earlier.get(names, {})
+        known = {
+            present.get(key, key): value for key, value in before.get(names, definition).items()
+        }
         if known != definition:
             keys = (key for key in known | definition if known.get(key) != definition.get(key))
             set_aside(_files(directory, names), first, " and ".join(sorted(keys)))

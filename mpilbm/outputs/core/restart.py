@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mpilbm.case.given.earlier_names import with_present_names
 from mpilbm.errors import CaseError, CommandError
 from mpilbm.outputs.checkpoint import (
     ENTRIES,
@@ -28,6 +29,7 @@ from mpilbm.parallel.slabs import Slab
 from mpilbm.storage.checkpoint_names import existing, step_in_name
 from mpilbm.storage.planes import blocks
 from mpilbm.system.file_digest import DamagedFileError, NoDigestError, verify
+from mpilbm.system.hdf5 import open_file
 
 if TYPE_CHECKING:
     import h5py
@@ -221,10 +223,8 @@ def _read_entries(path: Path, solver: "Solver", counts: np.ndarray, rank: int) -
 @contextmanager
 def opened(path: Path | str) -> "Iterator[h5py.File]":
     """An HDF5 file open for reading; DamagedError if something in it cannot be read."""
-    import h5py
-
     try:
-        with h5py.File(path, "r", locking="best-effort") as file:
+        with open_file(path) as file:
             yield file
     except (OSError, KeyError, ValueError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and type(error) is not RuntimeError:
@@ -245,7 +245,8 @@ def read_planes(dataset: "h5py.Dataset", slab: Slab) -> Iterator[tuple[int, np.n
 
 def changes(before: str, now: str) -> list[str]:
     """The differences of two cases, given as TOML, outside of the tables in FREE."""
-    old, new = _flat(tomllib.loads(before)), _flat(tomllib.loads(now))
+    old = _flat(with_present_names(tomllib.loads(before))[0])
+    new = _flat(tomllib.loads(now))
     lines = []
     for key in sorted(old.keys() | new.keys()):
         if key.split(".")[0] not in FREE and old.get(key) != new.get(key):

@@ -10,6 +10,7 @@ from mpilbm.outputs.core.invalid import Bad, place_text
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.slabs import Slab
 from mpilbm.solver.scalars.bounds import carrying
+from mpilbm.verdicts.findings import either
 
 if TYPE_CHECKING:
     from mpilbm.solver.solver import Solver
@@ -95,12 +96,13 @@ class ScalarCheck:
         """Changes of the case that may prevent a wrong scalar."""
         scalar = self.solver.case.scalars[self.labels.index(label)]
         bounds = self.solver.bounds.get(label)
-        changes = []
+        shift = ""
         if bounds and max(abs(bounds.low), abs(bounds.high)) > FAR * bounds.scale:
-            changes.append(
+            shift = (
                 f"subtract {bounds.low:g} from all of its values, since changes of the density "
                 "change it in proportion to its value"
             )
-        changes.append(f"raise {scalar.key}.diffusivity (found {scalar.diffusivity:g})")
-        changes.append("use a finer box")
-        return f"{', '.join(changes[:-1])}, or {changes[-1]}"
+        diffuse = f"raise {scalar.key}.diffusivity (found {scalar.diffusivity:g})"
+        half = self.solver.case.precision.storage == "float16"
+        wider = 'set precision.storage = "float32"' if half else ""
+        return either(shift, wider, diffuse, "use a finer box")

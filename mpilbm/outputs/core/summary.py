@@ -78,7 +78,8 @@ class Summary:
         except OSError:
             if code is None or not path.exists():
                 raise
-            with open(path, "r+") as file:  # a full disk has room for it in the existing file
+            # a full disk has room for it in the existing file
+            with open(path, "r+", encoding="utf-8") as file:
                 file.write(text)
                 file.truncate()
 

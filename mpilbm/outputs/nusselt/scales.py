@@ -58,6 +58,20 @@ def wall_values(scalar: "Scalar", axis: int) -> tuple[float, float] | None:
     return found[0], found[1]
 
 
+def supplied(scalar: "Scalar") -> frozenset[str]:
+    """The faces at which a value or a flux is given; the others are adiabatic or outlets."""
+    return frozenset(face for each in scalar.boundaries if each.values() for face in each.where)
+
+
+def _likely_axes(case: "Case", scalar: "Scalar") -> list[str]:
+    """The axes along which there may be a flux: those with the most faces of `supplied`."""
+    names, faces = AXES[: case.dimensions], supplied(scalar)
+    count = [len({f"{axis}-", f"{axis}+"} & faces) for axis in names]
+    closed = [not periodic for periodic in case.domain.periodic]
+    best = max(zip(count, closed, strict=True))
+    return [axis for axis, *each in zip(names, count, closed, strict=True) if tuple(each) == best]
+
+
 def scales(
     case: "Case",
     label: str | None,
@@ -73,10 +87,10 @@ def scales(
         raise NotDefined(f"axis: found '{axis}' in {D}D; allowed: {', '.join(AXES[:D])}")
     if axis is None and len(between) != 1:
         found = "no axis has" if not between else "several axes have"
-        first = AXES[[*case.domain.periodic, False].index(False) % D]
+        likely = " or ".join(f'"{each}"' for each in _likely_axes(case, scalar))
         raise NotDefined(
             f"axis: missing, and {found} two faces with a constant `value` of {scalar.label}; "
-            f'allowed: {", ".join(AXES[:D])}; add axis = "{first}", the direction of the flux'
+            f"allowed: {', '.join(AXES[:D])}; add axis = {likely}, the direction of the flux"
         )
     a = next(iter(between)) if axis is None else AXES.index(axis)
     if difference is None:

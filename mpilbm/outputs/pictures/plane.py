@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mpilbm.drawing.colours import SIGNED
 from mpilbm.drawing.plane import Style, png
 from mpilbm.outputs.pictures.names import label_of, length_unit, scalar, time_of
 from mpilbm.physics.lattices import AXES
@@ -57,4 +58,5 @@ class PlaneDrawing:
             label=label_of(case, name, direction),
             extent=(0, sizes[0], 0, sizes[1]), limits=self.limits,
             contour=0.0 if name == "phi" else None,
+            signed=name in SIGNED and name not in case.labels,
         )  # fmt: skip

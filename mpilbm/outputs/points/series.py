@@ -32,6 +32,7 @@ from mpilbm.storage.tables import digests
 from mpilbm.storage.tables.aside import set_aside
 from mpilbm.storage.tables.digests import DamagedRowsError, Entry
 from mpilbm.system.file_digest import trailer_with_gaps
+from mpilbm.system.hdf5 import open_file
 from mpilbm.system.hdf5_input import Hdf5InputError, require_intact
 
 if TYPE_CHECKING:
@@ -94,14 +95,12 @@ class Series:
 
     def _create(self, kept: Rows, capacity: int) -> None:
         """Create the file with these rows, and places for `capacity` rows."""
-        import h5py
-
         self.count, self.capacity = len(kept["step"]), capacity
         entries = list(digests.chained([(int(step), row_content(kept, k))
                                         for k, step in enumerate(kept["step"])]))  # fmt: skip
         self._crc = entries[-1].crc if entries else 0
         with whole(self.path, "w+b") as stream, system_errors(self.path):
-            with h5py.File(stream, "w") as file:
+            with open_file(stream, "w") as file:
                 for name, shape in self.shapes.items():
                     dataset(file, name, (capacity, *shape), kind(name))
                 checksums = dataset(file, CHECKSUMS, (capacity, 2), np.int64)
@@ -234,9 +233,7 @@ def read_all(path: Path, columns: tuple[str, ...] = ()) -> Content:
     columns: those of a file of an earlier version, which does not name them; by default all
     datasets with so many rows.
     """
-    import h5py
-
-    with h5py.File(path, "r", locking=False) as file:
+    with open_file(path) as file:
         steps = file["step"]
         if CHECKSUMS in file:
             columns = tuple(file[CHECKSUMS].attrs["columns"].split(","))

@@ -13,11 +13,22 @@ from pathlib import Path
 import click
 
 from mpilbm import __version__
-from mpilbm.preflight.installation.devices import devices
 from mpilbm.preflight.installation.facts import SECONDS, Fact, ask, version
 from mpilbm.system import processes
 from mpilbm.units import counted
 
+PACKAGES = ("numpy", "sympy", "pydantic", "mpi4py", "h5py")
+PACKAGE_QUESTION = """
+from mpilbm.system import imports
+try:
+    import {0} as package
+    folder = imports.from_pythonpath().get("{0}")
+    place = f" from {{folder}}, a folder of PYTHONPATH" if folder else ""
+    found = package.__version__ + place, ""
+except Exception as error:
+    found = imports.explained(error) or (f"cannot be imported: {{error!r}}", "pip install {0}")
+print("{0}", found[0].removeprefix("{0} "), found[1], sep="\t")
+"""
 MPI_QUESTION = """
 import mpi4py
 mpi4py.rc(initialize=False)
@@ -33,24 +44,34 @@ print(h5py.version.hdf5_version)
 
 
 def collect(probe: bool = False) -> list[Fact]:
-    """All facts, in the order of their sections."""
-    return [*versions(), *mpi(), *hdf5(), *devices(probe), *compilers(), *caches()]
+    """All facts, in the order of their sections; the versions alone if a package is broken."""
+    packages = required()
+    known = [*versions(packages), *mpi()]
+    if any(fact.fix for fact in packages):  # what follows imports them
+        return known
+    from mpilbm.preflight.installation.devices import devices
+
+    return [*known, *hdf5(), *devices(probe), *compilers(), *caches()]
 
 
-def versions() -> list[Fact]:
+def versions(packages: list[Fact]) -> list[Fact]:
     """Python and the packages, with the pip command for those that are missing."""
-    facts = [
-        Fact("versions", "mpilbm", __version__),
-        Fact("versions", "python", f"{platform.python_version()} ({sys.executable})"),
-    ]
-    for name in ("numpy", "sympy", "pydantic", "mpi4py", "h5py"):
-        found = version(name)
-        fix = "" if found else f"pip install {name}"
-        facts.append(Fact("versions", name, found or "missing", fix))
     found = version("matplotlib")
     fix = "" if found else "pip install 'mpilbm[plot]'"
-    facts.append(Fact("versions", "matplotlib", found or "missing (for `mpilbm plot`)", fix))
-    return facts
+    return [
+        Fact("versions", "mpilbm", __version__),
+        Fact("versions", "python", f"{platform.python_version()} ({sys.executable})"),
+        *packages,
+        Fact("versions", "matplotlib", found or "missing (for `mpilbm plot`)", fix),
+    ]
+
+
+def required() -> list[Fact]:
+    """The packages without which nothing runs: version, or why the import fails and the fix."""
+    answer, problem = ask("".join(map(PACKAGE_QUESTION.format, PACKAGES)))
+    known = {fields[0]: fields[1:] for line in answer if len(fields := line.split("\t")) == 3}
+    unknown = (f"not known: {problem}", "run again with python -X faulthandler")
+    return [Fact("versions", name, *known.get(name, unknown)) for name in PACKAGES]
 
 
 def mpi() -> list[Fact]:
@@ -60,7 +81,20 @@ def mpi() -> list[Fact]:
         return [Fact("MPI", "library", f"none: {problem}; runs have one rank",
                      "pip install mpich mpi4py, or on a cluster: module load its MPI")]  # fmt: skip
     library = " ".join(answer[0].replace("Version:", "").split())
-    return [Fact("MPI", "library", f"{library}, MPI {answer[1]}"), launcher(library)]
+    return [
+        Fact("MPI", "library", f"{library}, MPI {answer[1]}"),
+        launcher(library),
+        *shared_memory(library),
+    ]
+
+
+def shared_memory(library: str) -> list[Fact]:
+    """The shared memory of this machine, if the library requires it and it cannot be used."""
+    from mpilbm.parallel.launcher import SHARED_MEMORY_FIX, shared_memory_problem
+
+    problem = shared_memory_problem() if "MPICH" in library else ""
+    text = f"{problem}: runs have one rank"
+    return [Fact("MPI", "memory", text, SHARED_MEMORY_FIX)] if problem else []
 
 
 def launcher(library: str) -> Fact:

@@ -8,6 +8,7 @@ from os.path import isdir
 from pathlib import Path
 from typing import Any
 
+from mpilbm.bench.boxes import EARLIER_PRECISIONS
 from mpilbm.bench.variants import size_text
 from mpilbm.errors import CommandError
 from mpilbm.report.scaling.model import Network, Prediction, prediction
@@ -63,13 +64,23 @@ def read(directory: Path) -> list[Row]:
             raise CommandError(f"{path}: cannot be read as JSON ({error}); remove it") from error
         if isinstance(known, dict) and "scaling" in known:
             measured = known.pop("rows", [])
-            rows += [known | row | {"file": path.name} for row in measured if "problem" not in row]
+            rows += [
+                known | _with_present_name(row) | {"file": path.name}
+                for row in measured
+                if "problem" not in row
+            ]
     if not rows:
         raise CommandError(
             f"{directory}: holds no measured *.json of mpilbm bench --weak or --strong; make one: "
             "mpirun -n 2 mpilbm bench --weak 256"
         )
     return rows
+
+
+def _with_present_name(row: Row) -> Row:
+    """The row with the present name of its precision, if an earlier version wrote it."""
+    present = EARLIER_PRECISIONS.get(str(row.get("precision")))
+    return row | {"precision": present} if present else row
 
 
 def series(rows: list[Row], beyond: Network | None = None) -> list[Series]:

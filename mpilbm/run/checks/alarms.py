@@ -21,3 +21,21 @@ class Alarm:
             found = describe()
             self._context.report(found, instead=self._last)
             self._passed, self._last = passed, found
+
+
+class Repeated:
+    """Whether a condition holds repeatedly: at checks that are at least `every` steps apart.
+
+    `first`: the step at which it held first, None before it. One start-up or one sound wave
+    does not repeat; sound that stays in the box does.
+    """
+
+    def __init__(self, every: int):
+        self._every = every
+        self.first: int | None = None
+
+    def update(self, step: int, holds: bool) -> bool:
+        """Whether it holds at this step, and held at an earlier check."""
+        if holds and self.first is None:
+            self.first = step
+        return holds and self.first is not None and step - self.first >= self._every

@@ -15,7 +15,6 @@ of the box; in large boxes evenly spaced cells of the faces.
 """
 
 from collections.abc import Callable
-from itertools import product
 from math import sqrt
 
 import numpy as np
@@ -25,8 +24,18 @@ from mpilbm.case.case import Case
 from mpilbm.outputs import Context
 from mpilbm.parallel.agree import together
 from mpilbm.run.checks.alarms import Alarm
+from mpilbm.run.checks.places import (
+    OTHER,
+    RAISE,
+    Nodes,
+    box_nodes,
+    closed_faces,
+    face_nodes,
+    on_slab,
+    place,
+)
 from mpilbm.solver.fields.point_fields import PointFields
-from mpilbm.verdicts.findings import SERIOUS, WARNING, Finding
+from mpilbm.verdicts.findings import SERIOUS, WARNING, Finding, either
 
 WEIGHTS = np.array([1, -4, 6, -4, 1]) / 16
 LEVELS = (0.02, 0.1)  # of the amplitude, relative to the largest speed
@@ -38,23 +47,11 @@ INSIDE = {2: 64, 3: 16}  # and along each side of the box
 Sample = Callable[[], dict[str, NDArray[np.floating]]]
 
 
-def sampled_nodes(case: Case) -> NDArray[np.int64]:
+def sampled_nodes(case: Case) -> Nodes:
     """The nodes (plane, row, x) of the box that are sampled, (n, 3), in this order."""
-    D, size = case.dimensions, case.domain.size
-    faces = [_few(n, ON_FACE[D]) for n in size]
-    groups = [[_few(n, INSIDE[D]) for n in size]]
-    for axis, periodic in enumerate(case.domain.periodic):
-        for end in () if periodic else (0, size[axis] - 1):
-            groups.append([*faces[:axis], np.array([end]), *faces[axis + 1 :]])
-    cells = np.concatenate([np.array(list(product(*group)), np.int64) for group in groups])
-    x, *rest = cells.T
-    row, plane = rest if D == 3 else (np.zeros_like(x), rest[0])
-    return np.unique(np.stack([plane, row, x], axis=1), axis=0)
-
-
-def _few(n: int, most: int) -> NDArray[np.int64]:
-    """At most so many evenly spaced numbers of 0 … n - 1, with both ends."""
-    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
+    D = case.dimensions
+    groups = [face_nodes(case, face, ON_FACE[D]) for face in closed_faces(case)]
+    return np.unique(np.concatenate([box_nodes(case, INSIDE[D]), *groups]), axis=0)
 
 
 class Alternation:
@@ -95,8 +92,7 @@ class Alternation:
 
     def _open(self) -> PointFields:
         context, slab = self._context, self._context.slab
-        nodes = sampled_nodes(context.case)
-        self._nodes = nodes[(nodes[:, 0] >= slab.begin) & (nodes[:, 0] < slab.end)]
+        self._nodes = on_slab(sampled_nodes(context.case), slab)
         local = self._nodes - [slab.begin, 0, 0]
         diagnostics = context.solver.diagnostics
         return together(context.comm, PointFields, diagnostics, ("rho", "u"), local)
@@ -132,23 +128,12 @@ class Alternation:
         return sqrt(squares[first]), tuple(self._nodes[first].tolist())
 
     def _finding(self, step: int, node: tuple[int, ...], ratio: float, since: int) -> Finding:
-        case, (plane, row, x) = self._context.case, node
-        cell = (x, plane) if case.dimensions == 2 else (x, row, plane)
-        at = f"cell ({', '.join(map(str, cell))})"
-        sides = zip("xyz", cell, case.domain.size, case.domain.periodic, strict=False)
-        faces = [f"{axis}{'-' if k == 0 else '+'}" for axis, k, n, periodic in sides
-                 if not periodic and k in (0, n - 1)]  # fmt: skip
-        here = [(f"boundary.{k}", each.name) for k, each in enumerate(case.boundaries)
-                if set(each.where) & set(faces)]  # fmt: skip
-        fix = "raise the viscosity, or use another collision"
-        if faces:
-            names = " and ".join(dict.fromkeys(f"'{name}'" for _, name in here))
-            at += f" at {' and '.join(faces)} ({names})"
-            fix = f"give these faces other conditions, such as 'equilibrium', {fix}"
+        here = place(self._context.case, node)
+        fix = either(here.fix, RAISE, OTHER)
         return Finding(
             SERIOUS if ratio > LEVELS[-1] else WARNING,
-            here[0][0] if here else "",
+            here.key,
             f"by step {step} density and velocity alternate between even and odd steps, with an "
-            f"amplitude of {ratio:.1%} of the largest speed in {at}, which has grown since step "
-            f"{since}: an instability of the scheme that falsifies the flow; {fix}",
+            f"amplitude of {ratio:.1%} of the largest speed in {here.text}, which has grown since "
+            f"step {since}: an instability of the scheme that falsifies the flow; {fix}",
         )

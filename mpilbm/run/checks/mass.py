@@ -44,7 +44,8 @@ class MassCheck:
         fix = "give one of the faces rho, or use characteristic with rho as outlet"
         if self._closed:
             flow, cause = "closed flow", "no boundary of the case explains this"
-            fix = 'use precision.storage = "float64"'
+            stored = self._case.precision.storage
+            fix = "use a finer box" if stored == "float64" else 'use precision.storage = "float64"'
             if names:
                 cause, fix = f"{names} does not conserve it", f"set {remedy(self._case)}"
         sentence = (

@@ -32,8 +32,11 @@ class ScalarCollision(Parameters):
         """The numeric arguments of the kernel by name: the rates."""
         return self.rates(diffusivity, lattice)
 
-    def caution(self, diffusivity: float, lattice: Lattice) -> str:
-        """A sentence about values that may be inaccurate at this diffusivity; empty: none."""
+    def caution(self, diffusivity: float, lattice: Lattice, periodic: bool) -> str:
+        """A sentence about values that may be inaccurate at this diffusivity; empty: none.
+
+        `periodic`: whether the box has no faces and no bodies.
+        """
         return ""
 
     def relax(self, lattice: Lattice, d, *_: Any, **rates: Any) -> list:

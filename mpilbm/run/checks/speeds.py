@@ -1,0 +1,149 @@
+"""Detects a flow that is faster than its given velocities explain.
+
+Between given velocities a flow is hardly faster than the largest of them: up to 1.5 times between
+plates and 2.1 times in a square duct with a uniform inlet, and faster by continuity where an outlet
+is narrower than the inlets. Beyond twice the largest given speed, or MARGIN times these values if
+that is more, the scheme is usually unstable, often at an outlet.
+
+No given velocity bounds the speed, and nothing is checked, where a force, a difference of pressure,
+buoyancy or a coupling drives the flow. Where fluid passes bodies, the passages between them may be
+narrow, and a single cylinder doubles the speed: there only the cells at outlets are checked, unless
+most of them are solid.
+"""
+
+from mpilbm.case.case import Case
+from mpilbm.case.velocity_bounds import largest_speed
+from mpilbm.outputs import Context
+from mpilbm.run.checks.alarms import Alarm, Repeated
+from mpilbm.run.checks.outlets import FaceCells, Outlets, Through, faces_of, inlets, still
+from mpilbm.run.checks.places import OTHER, RAISE, place
+from mpilbm.verdicts.findings import WARNING, Finding, either
+
+TWICE = 2.0  # times the largest given speed
+PROFILE = (1.0, 1.5, 2.1)  # largest velocity, relative to its mean: walls across 0, 1, 2 axes
+MARGIN = 1.2
+ROUNDED = 1.001  # of an initial speed
+NEARLY = 0.95  # of the largest speed: such an outlet is named in place of the fastest cell
+HALF = 0.5  # share of fluid cells below which an outlet is the surface of a porous body
+LEVELS = (1.0, 2.0)  # of the speed, relative to its limit: levels of the warning
+
+
+def _velocities(case: Case) -> list[tuple]:
+    """The velocities that boundaries give."""
+    owners = [*case.boundaries, *(body.boundary for body in case.bodies)]
+    return [tuple(getattr(each, "velocity", None) or ()) for each in owners]
+
+
+def bounded(case: Case) -> bool:
+    """Whether given velocities alone drive the flow, and bound its speed."""
+    densities = [getattr(each, "rho", None) for each in case.boundaries]
+    driven = (
+        bool(case.coupling)
+        or any(case.force_on(number) for number in range(len(case.fluids)))
+        or case.buoyancy is not None
+        or any(each.joins_faces for each in case.boundaries)
+        or len({rho for rho in densities if rho is not None}) > 1
+    )
+    return not driven and any(any(velocity) for velocity in _velocities(case))
+
+
+class Speeds:
+    """Compares the speed with the largest given one, and reports a finding.
+
+    `every`: see Repeated. The initial velocities count as given.
+    """
+
+    def __init__(self, context: Context, every: int):
+        self._context, self._case, self._every = context, context.case, every
+        self._outlets = Outlets(context, every)
+        self._bounded = bounded(self._case)
+        self._given, self._key = largest_speed(self._case)
+        self._alarm = Alarm(context, LEVELS)
+        self._limit: float | None = None  # of the speed, relative to that given
+        self.forget(context.first_step == 0)
+
+    def forget(self, initial: bool = True) -> None:
+        """Begin again, because the state was replaced; `initial`: it counts as given."""
+        self._initial, self._repeated = initial, Repeated(self._every)
+        self._outlets.forget()
+
+    def check(self, step: int) -> None:
+        """Compare the flow at this step; collective. Totals.check comes before."""
+        if not (self._bounded or self._outlets.faces):
+            return
+        context = self._context
+        speeds, _ = context.solver.speeds()
+        plane = int(speeds.argmax())
+        parts = context.comm.allgather((float(speeds[plane]), context.slab.begin + plane))
+        speed, plane = max(parts, key=lambda part: part[0])
+        if self._initial:
+            self._initial = False
+            if speed > ROUNDED * self._given:
+                self._given, self._key = speed, self._case.fluids[0].initial.key_of_velocity
+            return
+        at_outlets = self._outlets.check(step, speed)
+        if self._bounded and self._known(step):
+            self._compare(step, (speed, plane), at_outlets)
+
+    def _known(self, step: int) -> bool:
+        """Whether the largest given speed is known at a step: `run.steps` bounds formulas of t."""
+        fixed = all(isinstance(n, int | float) for v in _velocities(self._case) for n in v)
+        return fixed or step <= self._case.run.last
+
+    def _compare(
+        self, step: int, fastest: tuple[float, int], at_outlets: dict[str, Through]
+    ) -> None:
+        """Compare the speed in the box, or that at outlets, with its limit; collective."""
+        limit = self._limit = self._limit or self._allowed()
+        judged = [flow for face, flow in at_outlets.items() if self._is_open(face)]
+        outlet = max(judged, key=lambda flow: flow.speed, default=None)
+        anywhere = not (self._case.bodies and inlets(self._case))
+        least = NEARLY * fastest[0] if anywhere else 0.0
+        leaving = outlet if outlet and outlet.speed >= least else None
+        speed = leaving.speed if leaving else fastest[0] if anywhere else 0.0
+        if not self._repeated.update(step, speed > limit * self._given):
+            return
+        ratio = speed / self._given
+
+        def describe() -> Finding:
+            node = leaving.node if leaving else self._node(fastest[1])
+            return self._finding(step, ratio, speed, node)
+
+        self._alarm.update(ratio / limit, describe)
+
+    def _allowed(self) -> float:
+        """The limit of the speed, relative to that given; collective."""
+        faces, cells = [face for face, _ in inlets(self._case)], self._outlets.cells
+        closed = {face[0] for face, each in faces_of(self._case) if not each.face_flow.crosses}
+        across = closed - {face[0] for face in faces}
+        if not faces:
+            return TWICE
+        given = FaceCells(self._context, faces)
+        area = sum(given.area(face) for face in faces)
+        leaves = [cells.area(face) for face in self._outlets.faces if self._is_open(face)]
+        narrowing = area / min([area, *leaves]) if area else 1.0
+        return max(TWICE, MARGIN * PROFILE[len(across)] * narrowing)
+
+    def _is_open(self, face: str) -> bool:
+        return self._outlets.cells.fluid[face] >= HALF
+
+    def _node(self, plane: int) -> tuple[int, int, int]:
+        """The node of the fastest cell of a plane of the box; collective."""
+        context, found = self._context, None
+        local = plane - context.slab.begin
+        if 0 <= local < context.slab.planes:
+            u = context.solver.fields(("u",), local, local + 1)["u"][0].astype("float64")
+            squares = (u**2).sum(axis=-1)
+            row, k = divmod(int(squares.argmax()), squares.shape[1])
+            found = plane, row, int(self._case.lattice.x(plane, row, k))
+        return next(each for each in context.comm.allgather(found) if each is not None)
+
+    def _finding(self, step: int, ratio: float, speed: float, node: tuple[int, ...]) -> Finding:
+        here = place(self._case, node)
+        fix = either(here.fix, RAISE, OTHER, *still(self._case, here.name))
+        return Finding(
+            WARNING, here.key or self._key,
+            f"by step {step} the flow is {ratio:.3g} times as fast as the largest given speed, "
+            f"{self._given:.3g} of {self._key}: {speed:.3g} in {here.text}, and too fast first "
+            f"at step {self._repeated.first}: it is unstable, or sound stays in the box; {fix}",
+        )  # fmt: skip

@@ -1,0 +1,29 @@
+"""Opens HDF5 files without the locks of HDF5, which some file systems refuse (NFS: ENOLCK).
+
+The folder of a run is protected by its own lock, see storage/lock.py. Files that are read are
+complete: they got their names when all of their bytes were on the disk.
+"""
+
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from mpilbm.errors import MpilbmError
+from mpilbm.system import imports
+
+if TYPE_CHECKING:
+    import h5py
+
+
+def require() -> None:
+    """Import h5py; MpilbmError if this fails, before a run computes what it cannot write."""
+    try:
+        import h5py  # noqa: F401
+    except Exception as error:
+        raise MpilbmError(imports.problem(error) or f"h5py cannot be imported: {error}") from error
+
+
+def open_file(path: Path | str | IO, mode: str = "r", **options: Any) -> "h5py.File":
+    """An open file; the options are those of h5py.File. All HDF5 files are opened here."""
+    import h5py
+
+    return h5py.File(path, mode, locking=False, **options)

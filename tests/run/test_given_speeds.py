@@ -1,0 +1,137 @@
+"""A run notices speeds that its given velocities do not explain, and outlets that fluid enters."""
+
+import numpy as np
+import pytest
+from support.guarded import sounding
+from support.outputs_cases import make_case
+from support.runs import run_case, summary
+
+from mpilbm.run import steady
+from mpilbm.run.checks.outlets import outlets, still
+from mpilbm.run.checks.speeds import bounded
+from mpilbm.run.simulation import Simulation
+
+EVERY = 50
+WALLS = {"name": "bounce_back", "where": ["y-", "y+"]}
+IN = {"name": "equilibrium", "where": ["x-"], "velocity": [0.05, 0]}
+OUT = {"name": "equilibrium", "where": ["x+"], "rho": 1.0}
+GIVES, COPY = OUT | {"where": ["x-"]}, {"name": "copy", "where": ["x+"]}
+BODY = {"shape": {"name": "sphere", "centre": [8, 8], "radius": 3}}
+BODY |= {"boundary": {"name": "bounce_back"}}
+
+
+@pytest.fixture(autouse=True)
+def frequent(monkeypatch):
+    monkeypatch.setattr(steady, "CHECK_EVERY", EVERY)
+
+
+def duct(*boundaries, size=(16, 16), periodic=(False, False), **more):
+    faces = {"domain": {"size": list(size), "periodic": list(periodic)}}
+    return make_case(size, [], boundary=list(boundaries), **faces, **more)
+
+
+def found(case, steps):
+    """What a run of a program finds, besides the findings of the case."""
+    with Simulation(case) as sim:
+        known = list(sim.findings)
+        sim.run(steps)
+        return [each.line for each in sim.findings if each not in known]
+
+
+def test_sound_that_stays_in_the_box_is_found(tmp_path):
+    """The velocity at the outlet swings between -0.02 and 2.4 times that of the inlet."""
+    run_case(sounding(1200), tmp_path)
+    fast, back = sorted(
+        (each for each in summary(tmp_path)["findings"] if each["message"].startswith("by step")),
+        key=lambda each: "enters" in each["message"],
+    )
+    assert (fast["severity"], fast["where"]) == ("warning", "boundary.1")
+    for words in ("times as fast as the largest given speed, 0.05 of boundary.0.velocity: 0.1",
+                  " in cell (", ", 39) at y+", "('equilibrium'", "and too fast first at step ",
+                  "use 'characteristic' there"):  # fmt: skip
+        assert words in fast["message"], words
+    assert "such as 'equilibrium'" not in fast["message"]  # which the face already has
+    assert (back["severity"], back["where"]) == ("warning", "boundary.1")
+    for words in ("fluid enters through the outlet y+ ('equilibrium'): through 100% of it",
+                  "and first at step "):  # fmt: skip
+        assert words in back["message"], words
+
+
+def test_the_advice_names_what_the_case_does_not_have():
+    start, quiet = "give the fluid the velocity", "use 'characteristic'"
+    for change, expected in (
+        ({"u": 0}, [start, quiet]),
+        ({"u": 0.05}, ["", quiet]),
+        ({"u": 0, "outlet": "characteristic"}, [start, ""]),
+    ):
+        case = sounding(100, **change)
+        advice = still(case, case.boundaries[1].name)
+        assert [
+            text[: len(words)] for text, words in zip(advice, expected, strict=True)
+        ] == expected
+
+
+@pytest.mark.parametrize(
+    "change", [{"outlet": "characteristic", "u": 0}, {"u": 0.05}], ids=["characteristic", "moving"]
+)
+def test_nothing_is_found_if_the_advice_is_followed(change):
+    assert found(sounding(1200, **change), 1200) == []
+
+
+def test_initial_and_later_speeds_count_as_given():
+    """A vortex that is faster than the walls."""
+    vortex = ["0.1*sin(pi*x/nx)*cos(pi*y/ny)", "-0.1*cos(pi*x/nx)*sin(pi*y/ny)"]
+    lid = {"name": "bounce_back", "where": ["y+"], "velocity": [0.01, 0]}
+    rest = {"name": "bounce_back", "where": ["x-", "x+", "y-"]}
+    case = duct(lid, rest, initial={"u": vortex})
+    assert found(case, 4 * EVERY) == []
+    with Simulation(duct(lid, rest)) as sim:
+        sim.run(EVERY)
+        sim.set_field("u", np.full_like(sim.field("u"), 0.05))
+        sim.run(EVERY)
+        assert not [each for each in sim.findings if "times as fast" in each.message]
+
+
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [
+        (duct(WALLS, IN, OUT), True),
+        (duct(WALLS, IN, OUT, body=[BODY]), True),
+        (duct(WALLS, IN | {"velocity": [0, 0]}, OUT), False),
+        (duct(WALLS, IN, OUT, force={"name": "guo", "value": [1e-5, 0]}), False),
+        (duct(WALLS, GIVES | {"rho": 1.01}, OUT), False),
+        (duct(WALLS | {"velocity": [0.1, 0]}, periodic=(True, False)), True),
+        (make_case((8, 8)), False),
+    ],
+)
+def test_given_velocities_bound_flows_that_nothing_else_drives(case, expected):
+    assert bounded(case) is expected
+
+
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [
+        (duct(WALLS, IN, OUT), ["x+"]),
+        (duct(WALLS, IN | {"velocity": [-0.05, 0]}, OUT), []),  # suction
+        (duct(WALLS, IN | {"velocity": ["0.05*sin(t/9)", 0]}, OUT), []),  # in turn
+        (duct(WALLS, GIVES | {"rho": 1.01}, OUT), ["x+"]),
+        (duct(WALLS, GIVES, OUT), []),
+        (duct(WALLS, IN, COPY), ["x+"]),
+        (duct(IN, OUT, OUT | {"where": ["y-", "y+"], "rho": 1.01}), ["x+"]),
+    ],
+)
+def test_fluid_may_leave_through_outlets_only(case, expected):
+    assert [face for face, _ in outlets(case)] == expected
+
+
+def test_a_flow_between_bodies_may_be_fast():
+    """A body that closes five sixths of the channel."""
+    plug = {"name": "box", "lower": [18, -1], "upper": [22, 10]}
+    case = duct(
+        WALLS, IN | {"velocity": [0.02, 0]}, OUT | {"name": "characteristic"}, size=(40, 12),
+        body=[BODY | {"shape": plug}], initial={"u": [0.02, 0]},
+    )  # fmt: skip
+    with Simulation(case) as sim:
+        sim.run(6 * EVERY)
+        assert sim.march.context.totals.fastest > 0.05
+        assert not [each for each in sim.findings if each.message.startswith("by step")]

@@ -74,7 +74,7 @@ class JumpForces:
         (value,) = jump.values().values()
         self._value = CellValue("rho_jump", value, case.dimensions)
         self._size, self._bodies = case.domain.size, len(case.needs.weighed)
-        finder = _Finder(case: Case, slab: Slab, geometry, "xyz".index(jump.where[0][0]))
+        finder = _Finder(case, slab, geometry, "xyz".index(jump.where[0][0]))
         solids = [*finder.at_ends()]
         more = (np.stack([each.plane, each.body], 1) for each in solids)
         self.groups = np.unique(np.concatenate([groups, *more]), axis=0)
@@ -98,7 +98,7 @@ class JumpForces:
         groups: those with entries. columns: the number of sums, see MomentumExchange.start.
         """
         jumps = any(boundary.joins_faces for boundary in case.boundaries)
-        return cls(case: Case, slab: Slab, geometry, measured, groups, columns) if jumps else None
+        return cls(case, slab, geometry, measured, groups, columns) if jumps else None
 
     def _zeros(self) -> "Shares":
         groups, entries, columns = self._shape

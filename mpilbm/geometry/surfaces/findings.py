@@ -8,6 +8,7 @@ from mpilbm.geometry.shapes import Corners, Flow
 from mpilbm.geometry.surfaces import fit
 from mpilbm.geometry.surfaces.examine import THIN, Parts, Place
 from mpilbm.geometry.surfaces.sizes import y_plus
+from mpilbm.model.box import Domain
 from mpilbm.model.case import Case
 from mpilbm.units import counted
 from mpilbm.verdicts.findings import NOTE, SERIOUS, WARNING, Finding
@@ -19,7 +20,7 @@ BLOCKED = 0.05  # share of the cross-section above which results usually need a 
 BESIDE = 0.5  # cells from a free-slip face to a sheet
 VISCOUS = 5  # y+ at the edge of the viscous sublayer
 
-Area = Callable[[int, tuple[int, ...]], float | None]
+Area = Callable[[int, Domain], float | None]
 
 
 @dataclass(frozen=True)

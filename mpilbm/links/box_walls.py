@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mpilbm.layouts.contracts import Planes
 from mpilbm.links.entry_list import EntryList
 from mpilbm.links.owners import owners_of
+from mpilbm.model.case import Case
+from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.boundary_capabilities import Reads
 
@@ -43,7 +46,7 @@ class BoxWalls:
     owners: frozenset[int]
 
     @classmethod
-    def of(cls, case, slab, grid) -> "BoxWalls":
+    def of(cls, case: Case, slab: Slab, grid: Planes) -> "BoxWalls":
         """Find the walls of a slab that are at rest or move with a constant velocity."""
         table = np.zeros((), DTYPE)
         places: set[int] = set()

@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mpilbm.model.box import Domain, Precision
 from mpilbm.model.needs import Needs
 
@@ -117,6 +120,22 @@ class Scalar(Protocol):
 
     def source_value(self, number: int, labels: tuple[str, ...]) -> "CellValue | None":
         """The source for kernels; None if it is 0."""
+
+
+class Surface(Protocol):
+    """The surfaces of a shape and of its images in the box; all arrays along axes are (D, n)."""
+
+    def inside(self, *points: NDArray[Any]) -> Any:
+        """Bool array: whether points x, y[, z] are solid."""
+
+    def bounds(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """The corners of a box that contains the shape and its images."""
+
+    def distance(self, points: NDArray[Any], step: NDArray[Any]) -> NDArray[np.float64]:
+        """Return q, (n,), 0 <= q <= 1, such that points + q * step lies on a surface."""
+
+    def first(self, points: NDArray[Any], step: NDArray[Any]) -> NDArray[np.float64]:
+        """Return q, (n,), of the first sheet between points and points + step; nan without one."""
 
 
 class Body(Protocol):

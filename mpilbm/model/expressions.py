@@ -1,6 +1,6 @@
 """Expressions in the cells of a kernel, and the function that names them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 Expression = Any
@@ -24,6 +24,9 @@ Moments = Mapping[tuple[int, ...], Expression]
 
 Incoming = Mapping[int, Expression]
 """Incoming populations by the numbers of their directions."""
+
+Density = Callable[[Expression], Expression]
+"""The density rho of a stored density."""
 
 
 class Let(Protocol):

@@ -29,7 +29,7 @@ class GivenFunction:
     CaseError for an error in the function and for values of a wrong shape or type.
     """
 
-    def __init__(self, call: Callable, dimensions: int, where: str, path: Any = None):
+    def __init__(self, call: Callable[..., Any], dimensions: int, where: str, path: Any = None):
         self.call, self.dimensions, self.where, self.path = call, dimensions, where, path
         self.name = getattr(call, "__name__", type(call).__name__)
         self.timed = self._takes_time()

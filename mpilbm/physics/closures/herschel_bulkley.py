@@ -1,6 +1,6 @@
 """Herschel-Bulkley fluids: a yield stress and a power law."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -27,7 +27,7 @@ class HerschelBulkley(YieldStress):
     index: float = Field(gt=0, lt=3, description="exponent of the shear rate", examples=[0.6])
 
     @classmethod
-    def quantities(cls, table: dict) -> dict[str, quantity.Quantity]:
+    def quantities(cls, table: dict[str, Any]) -> dict[str, quantity.Quantity]:
         """The unit of the consistency depends on the index."""
         return consistency_of(table)
 

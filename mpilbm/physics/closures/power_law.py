@@ -1,6 +1,6 @@
 """The power law: a stress proportional to a power of the shear rate."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -29,7 +29,7 @@ class PowerLaw(GeneralisedNewtonian):
     index: float = Field(gt=0, lt=3, description="exponent of the shear rate", examples=[0.5])
 
     @classmethod
-    def quantities(cls, table: dict) -> dict[str, quantity.Quantity]:
+    def quantities(cls, table: dict[str, Any]) -> dict[str, quantity.Quantity]:
         """The unit of the consistency depends on the index."""
         return consistency_of(table)
 

@@ -16,7 +16,7 @@ from mpilbm.registry import Parameters
 
 AXES = "xyz"
 
-Place = TypeVar("Place", int, NDArray[Any])
+Coordinate = TypeVar("Coordinate", int, NDArray[Any])
 
 
 class Lattice(Parameters):
@@ -86,7 +86,7 @@ class Lattice(Parameters):
         """The volume of a stored cell, in cells of the full lattice: 2 if staggered, else 1."""
         return 2 if self.staggered else 1
 
-    def x(self, plane: Place | int, row: Place | int, k: Place) -> Place:
+    def x(self, plane: Coordinate | int, row: Coordinate | int, k: Coordinate) -> Coordinate:
         """The x coordinate, counted from 0, of stored cell `k` of a row; numbers or arrays."""
         return x_of(self.staggered, plane, row, k)
 
@@ -128,7 +128,9 @@ class Lattice(Parameters):
         return tuple(order.index(i) for i in range(self.Q))
 
 
-def x_of(staggered: bool, plane: Place | int, row: Place | int, k: Place) -> Place:
+def x_of(
+    staggered: bool, plane: Coordinate | int, row: Coordinate | int, k: Coordinate
+) -> Coordinate:
     """The x coordinate of stored cell k of a row; plane and row count from 0 in the box."""
     return 2 * k + (plane + row) % 2 if staggered else k
 

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.formulas.given_functions import PointValue
-from mpilbm.formulas.values import Plane, of_cells
-from mpilbm.links.cut_links import centres
+from mpilbm.formulas.values import Plane
+from mpilbm.links.cut_links import centres, values_from_file
 from mpilbm.links.entry_list import EntryList, GivenValues, Ints, InwardCells
 from mpilbm.links.moving_walls import MovingLinks, WallMotion
 from mpilbm.links.owners import Owner, Ownership, Why
@@ -92,7 +92,8 @@ def _of_cells(
             if isinstance(plane, Plane):
                 mine = np.flatnonzero(member == number)
                 values = found.setdefault(column, np.full(cells.size, np.nan))
-                values[mine] = of_cells(plane, owner.boundary.where[0], case, slab, cells[mine])
+                face = owner.boundary.where[0]
+                values[mine] = values_from_file(plane, face, case, slab, cells[mine])
     return found
 
 

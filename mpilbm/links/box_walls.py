@@ -91,7 +91,8 @@ def _constant_velocity(boundary: Boundary) -> tuple[float, ...] | None:
     u = boundary.wall_velocity
     if boundary.capabilities.reads is not Reads.SAME_LINK or not isinstance(u, tuple):
         return None
-    return u if all(isinstance(value, int | float) for value in u) else None
+    numbers = tuple(value for value in u if isinstance(value, int | float))
+    return numbers if len(numbers) == len(u) else None
 
 
 def _number(face: str, dimensions: int) -> int:

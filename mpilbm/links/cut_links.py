@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mpilbm.formulas.values import Plane
 from mpilbm.links.link_set import LinkSet, joined
 from mpilbm.links.owners import Owner, Ownership, Why
 from mpilbm.model.case import Case, Surface
@@ -108,6 +109,14 @@ def coordinates(case: Case, slab: Slab, cells: Ints) -> Ints:
 def centres(case: Case, slab: Slab, cells: Ints) -> NDArray[np.float64]:
     """The centres of cells of a slab in the box, float64 (n, D)."""
     return np.add(coordinates(case, slab, cells).T, 0.5, dtype=np.float64)
+
+
+def values_from_file(
+    plane: Plane, face: str, case: Case, slab: Slab, cells: Ints
+) -> NDArray[np.float64]:
+    """The values of a Plane for cells of a slab next to a face, float64 (n,)."""
+    at = zip("xyz", coordinates(case, slab, cells), strict=False)
+    return plane.values[tuple(place for axis, place in at if axis != face[0])[::-1]]
 
 
 def _cut(case: Case, slab: Slab, ids: NDArray[Any], sheet: Surface, cells: Ints) -> LinkSet:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from mpilbm.formulas.given_functions import PointValue
 from mpilbm.formulas.trees import numeric
-from mpilbm.formulas.values import CellValue, Plane, of_cells
+from mpilbm.formulas.values import CellValue, Plane
+from mpilbm.links.cut_links import values_from_file
 from mpilbm.links.owners import Ownership
 from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab
@@ -74,7 +75,7 @@ class MovingLinks:
         node = np.stack([x, line, height] if lattice.D == 3 else [x, height], 1)
         place = node + 0.5 - np.array(lattice.c, np.float64)[link[:, 1]] / 2
         given = tuple(
-            {n: of_cells(value, each.where[0], case, slab, cell)
+            {n: values_from_file(value, each.where[0], case, slab, cell)
              for n, value in each.values().items() if isinstance(value, Plane)}
             for each in walls
         )  # fmt: skip

@@ -12,7 +12,7 @@ from mpilbm.model.needs import Needs
 
 if TYPE_CHECKING:
     from mpilbm.formulas.trees import Tree
-    from mpilbm.formulas.values import CellValue
+    from mpilbm.formulas.values import CellValue, FieldValue
     from mpilbm.geometry.shapes import Shape
     from mpilbm.layouts import Layout
     from mpilbm.layouts.formats import Formats
@@ -49,6 +49,14 @@ class Initial(Protocol):
     @property
     def trees(self) -> "Mapping[str, Tree]":
         """The formulas, or numbers, of rho, u_x, u_y …; without those of files and fields."""
+
+    @property
+    def rho(self) -> "float | str | FieldValue":
+        """The density: a number, a formula, or an array or function that is no formula."""
+
+    @property
+    def file(self) -> Path | None:
+        """The file with the values, in place of numbers and formulas."""
 
 
 class Fluid(Protocol):

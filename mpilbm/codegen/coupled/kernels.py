@@ -16,13 +16,12 @@ from mpilbm.links.row_ends import rows_end_in_walls
 class CoupledKernels:
     """Generates the kernels of fluids that a coupling lets interact.
 
-    `structure`: that of the coupling; `averaged`: fields in some walls are means over fluid cells.
+    `averaged`: fields in some walls are means over fluid cells.
     """
 
     def __init__(self, case, averaged: bool):
         self.case, self.coupling, self.averaged = case, case.coupling, averaged
         self.lattice, self.layout = case.lattice, case.layout
-        self.structure = self.coupling.structure(case)
         self.names = self.coupling.neighbour_fields(case) + self.coupling.local_fields(case)
         self.grid = FieldGrid.of(case, 1, 1, 1)
         self.fluids, self.plain = [], []

@@ -265,7 +265,7 @@ def new(name: Path | None, template: str, dimensions: str | None, list_cases: bo
         for line in shipped_cases.listing():
             click.echo(one_line(line))
         return
-    report_files(write(name, dimensions and int(dimensions), template))
+    report_files(write(name, int(dimensions) if dimensions else None, template))
 
 
 @cli.command()

@@ -78,7 +78,7 @@ def averaged(case: Case) -> bool:
     """Whether the fields in some walls are means over the neighbouring fluid cells."""
     coupling = case.coupling
     assert coupling is not None  # it defines these fields
-    walls = (coupling.wall(case, boundary.wetting) for _, boundary in solids(case))
+    walls = (coupling.wall(case, boundary.wetting or {}) for _, boundary in solids(case))
     return any(scale for wall in walls for scale, _ in wall.values())
 
 

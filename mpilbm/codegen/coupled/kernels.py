@@ -85,7 +85,7 @@ class CoupledKernels:
 
     def fields(self, parity: int) -> KernelText:
         """All fields, from the incoming populations of the cell."""
-        kernel = KernelText("show", "cells", self.coupling.__doc__, parity=parity)
+        kernel = KernelText("show", "cells", self.coupling.__doc__ or "", parity=parity)
 
         def incoming(k: int) -> Populations:
             fluid = self.fluids[k]
@@ -96,7 +96,7 @@ class CoupledKernels:
 
     def neighbour_fields(self, parity: int) -> KernelText:
         """The fields that neighbours read, from the outgoing populations of the cell."""
-        kernel = KernelText("look", "cells", self.coupling.__doc__, parity=parity)
+        kernel = KernelText("look", "cells", self.coupling.__doc__ or "", parity=parity)
         return self._fields_kernel(
             kernel, self.outgoing(kernel, parity), self.coupling.neighbour_fields(self.case)
         )
@@ -200,7 +200,7 @@ class CoupledDiagnostics(Diagnostics):
 
     def output(self, k: int, parity: int) -> KernelText:
         """Field k of the coupling's own outputs; 0 in solids."""
-        kernel = self.fluid.block_kernel(f"output_{k}", self.coupling.__doc__, parity)
+        kernel = self.fluid.block_kernel(f"output_{k}", self.coupling.__doc__ or "", parity)
         kernel.optional = True
         self._solid(kernel)
         kernel.argument("derived_out", "real*")

@@ -230,7 +230,7 @@ class BoundaryCell(CellView):
         return lambda slot: self._kernel.address(self._fluid.grid, slot, offset)
 
     def mirrored(self, i: int, offset: Sequence[int], j: int) -> Expression:
-        """The mirror image for the link along c_i; a layout that lists cells has a list of places."""
+        """The mirror image for the link along c_i; layouts of listed cells list its places."""
         kernel, fluid, parity = self._kernel, self._fluid, self._parity
         if not fluid.layout.listed:
             return self.streams(offset, j)

@@ -59,8 +59,8 @@ class InwardText:
         return self._kernel.argument(name, type)
 
     def address(self, grid: Memory, slot: int, offset: Offset) -> str:
-        """C text of the index of a value of the entry's own cell."""
-        return self._kernel.address(grid, slot, offset)
+        """C text of the index of a value of the inner cell."""
+        return self._kernel.address(grid, slot, offset, self.cell)
 
     def per_entry(self, name: str, type: str) -> str:
         """Declare an array of the list; returns the C text of the value of this entry."""

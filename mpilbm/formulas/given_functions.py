@@ -73,7 +73,7 @@ class GivenFunction:
         return self._numbers(self._called(places, t), np.shape(places[0]), "a number per point")
 
     def vector(self, places: Sequence[Any], t: float, count: int) -> list[Floats]:
-        """As `scalar`, for a function with `count` components."""
+        """The `count` components at points at time t, each in the shape of the arrays."""
         found, shape = self._called(places, t), np.shape(places[0])
         wanted = f"{count} components: a tuple ({', '.join('uvw'[:count])}), or an array whose "
         wanted += "last axis has the components"

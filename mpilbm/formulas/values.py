@@ -73,18 +73,6 @@ class Plane:
     values: np.ndarray
 
 
-def of_cells(plane: Plane, face: str, case, slab, cells: np.ndarray) -> np.ndarray:
-    """Return the values of a Plane for cells next to a face.
-
-    cells: (plane * rows + row) * nx + x, with planes of the slab.
-    """
-    at = np.unravel_index(cells, (slab.planes, *slab.shape[1:]))
-    at = (at[0] + slab.begin, at[1], case.lattice.x(at[0] + slab.begin, *at[1:]))
-    axes = {2: "y x", 3: "zyx"}[case.dimensions]
-    kept = (k for axis, k in zip(axes, at, strict=True) if axis not in (face[0], " "))
-    return plane.values[tuple(kept)]
-
-
 def names_in(dimensions: int) -> tuple[str, ...]:
     """The names that a formula may use; z and nz are for three dimensions only."""
     return NAMES if dimensions == 3 else tuple(name for name in NAMES if name not in ("z", "nz"))

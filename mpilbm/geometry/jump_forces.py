@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.case.model import Case
 from mpilbm.formulas.trees import numeric
 from mpilbm.formulas.values import CellValue
 from mpilbm.geometry.build import Geometry
@@ -15,6 +14,7 @@ from mpilbm.geometry.solids import padded_ids
 from mpilbm.links.cut_links import coordinates
 from mpilbm.links.entry_list import EntryList
 from mpilbm.links.wall_distance import fluid_at
+from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab, split
 from mpilbm.physics.lattices import AXES
 
@@ -93,7 +93,7 @@ class JumpForces:
         cls, case: Case, slab: Slab, geometry: Geometry,
         measured: tuple[EntryList, ...], groups: Ints, columns: int,
     ) -> "JumpForces | None":  # fmt: skip
-        """The share of the jump of a case, None without a jump.
+        """The share of the jump of a case: Case, None without a jump.
 
         groups: those with entries. columns: the number of sums, see MomentumExchange.start.
         """

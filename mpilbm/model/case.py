@@ -4,12 +4,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mpilbm.model.box import Domain, Precision
 from mpilbm.model.needs import Needs
 
 if TYPE_CHECKING:
     from mpilbm.formulas.trees import Tree
-    from mpilbm.formulas.values import CellValue
+    from mpilbm.formulas.values import CellValue, FieldValue
     from mpilbm.geometry.shapes import Shape
     from mpilbm.layouts import Layout
     from mpilbm.layouts.formats import Formats
@@ -46,6 +49,14 @@ class Initial(Protocol):
     @property
     def trees(self) -> "Mapping[str, Tree]":
         """The formulas, or numbers, of rho, u_x, u_y …; without those of files and fields."""
+
+    @property
+    def rho(self) -> "float | str | FieldValue":
+        """The density: a number, a formula, or an array or function that is no formula."""
+
+    @property
+    def file(self) -> Path | None:
+        """The file with the values, in place of numbers and formulas."""
 
 
 class Fluid(Protocol):
@@ -109,6 +120,22 @@ class Scalar(Protocol):
 
     def source_value(self, number: int, labels: tuple[str, ...]) -> "CellValue | None":
         """The source for kernels; None if it is 0."""
+
+
+class Surface(Protocol):
+    """The surfaces of a shape and of its images in the box; all arrays along axes are (D, n)."""
+
+    def inside(self, *points: NDArray[Any]) -> Any:
+        """Bool array: whether points x, y[, z] are solid."""
+
+    def bounds(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """The corners of a box that contains the shape and its images."""
+
+    def distance(self, points: NDArray[Any], step: NDArray[Any]) -> NDArray[np.float64]:
+        """Return q, (n,), 0 <= q <= 1, such that points + q * step lies on a surface."""
+
+    def first(self, points: NDArray[Any], step: NDArray[Any]) -> NDArray[np.float64]:
+        """Return q, (n,), of the first sheet between points and points + step; nan without one."""
 
 
 class Body(Protocol):

@@ -1,9 +1,12 @@
-"""A cell, as boundary conditions see it; codegen/boundary_cell.py has the implementation."""
+"""A cell, as boundary conditions and couplings see it.
+
+codegen/boundary_cell.py and codegen/coupled/cell.py have the implementations.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from mpilbm.model.expressions import Expression, Populations, Vector
+from mpilbm.model.expressions import Expression, Let, Populations, Rates, Vector
 
 if TYPE_CHECKING:
     from mpilbm.physics.lattices import Lattice
@@ -136,3 +139,74 @@ class Cell(Flow, Protocol):
 
     def let(self, name: str, expression: Expression) -> Expression:
         """Define a named value in the kernel and return its symbol."""
+
+
+class CoupledCell(Protocol):
+    """A cell with the populations of several fluids, or phases, as couplings see it."""
+
+    @property
+    def lattice(self) -> "Lattice":
+        """The lattice."""
+
+    @property
+    def cs2(self) -> Expression:
+        """The square of the speed of sound."""
+
+    @property
+    def axes(self) -> str:
+        """The letters of the axes, "xy" or "xyz"."""
+
+    @property
+    def count(self) -> int:
+        """The number of fluids."""
+
+    @property
+    def half(self) -> int:
+        """1 if the velocity of the collision includes half of the force, else 0."""
+
+    @property
+    def let(self) -> Let:
+        """Defines a named value in the kernel and returns its symbol."""
+
+    def density(self, k: int, /) -> Expression:
+        """The stored density of fluid k."""
+
+    def rho(self, k: int, /) -> Expression:
+        """The density of fluid k."""
+
+    def momentum(self, k: int, /) -> Vector:
+        """sum_i c_i f_i of fluid k."""
+
+    def external_force(self, k: int) -> Vector:
+        """The force per volume on fluid k that the case gives."""
+
+    def number(self, name: str) -> Expression:
+        """The symbol of one of the `numbers` of the coupling."""
+
+    def here(self, name: str) -> Expression:
+        """A field in the cell."""
+
+    def slope(self, name: str, /) -> Vector:
+        """The gradient of a field, sum_i w_i c_i field(x + c_i) / cs2."""
+
+    def laplacian(self, name: str, /) -> Expression:
+        """2 sum_i w_i (field(x + c_i) - field(x)) / cs2 of a field."""
+
+    def collided(self, k: int, F: Vector, u: Vector | None = None) -> list[Expression]:
+        """f* of fluid k with the force F and the velocity u; without u, that of fluid k."""
+
+    def relaxed(
+        self,
+        k: int,
+        feq: Populations,
+        rates: Rates,
+        u: Vector | None = None,
+        F: Vector | None = None,
+    ) -> list[Expression]:
+        """f* of fluid k that relaxes towards feq; with a force F at the velocity u, if given.
+
+        `rates` replace rates of the fluid of the same names.
+        """
+
+    def initial(self, k: int, F: Vector) -> list[Expression]:
+        """f* in equilibrium at the density and momentum of fluid k, with the force F."""

@@ -1,6 +1,6 @@
 """Expressions in the cells of a kernel, and the function that names them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 Expression = Any
@@ -18,6 +18,15 @@ Rates = Mapping[str, Expression]
 
 Stress = Mapping[tuple[int, int], Expression]
 """Second moments by the numbers of their axes (a, b) with a <= b."""
+
+Moments = Mapping[tuple[int, ...], Expression]
+"""Moments by their orders along the axes (n_x, n_y, …)."""
+
+Incoming = Mapping[int, Expression]
+"""Incoming populations by the numbers of their directions."""
+
+Density = Callable[[Expression], Expression]
+"""The density rho of a stored density."""
 
 
 class Let(Protocol):

@@ -11,12 +11,12 @@ from mpilbm.case.case import Case
 from mpilbm.codegen.program import FORCE, Program
 from mpilbm.geometry.build import Geometry
 from mpilbm.halo import Exchanger
+from mpilbm.layouts import AnyGrid
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.sloped import middle_name
 from mpilbm.solver.boundary_lists import BoundaryLists, EntryState
 from mpilbm.solver.context import SlabContext
 from mpilbm.solver.coupled_fields import Coupled, Uncoupled
-from mpilbm.solver.exchange_plan import AnyGrid
 from mpilbm.solver.fields.diagnostics import Diagnostics
 from mpilbm.solver.fields.flow_statistics import Statistics
 from mpilbm.solver.fields.sources import SlabCopies

@@ -59,7 +59,6 @@ class CoupledCell:
         self.kernels, self.kernel, self.f = kernels, kernel, cache(populations)
         self.lattice, self.count = kernels.lattice, len(kernels.fluids)
         self.cs2, self.axes = self.lattice.cs2, kernels.fluids[0].model.axes
-        self.acts = kernels.structure.get("acts")
         self.let = kernel.let
 
     @property

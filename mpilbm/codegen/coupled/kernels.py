@@ -21,14 +21,13 @@ OfFluid = Callable[[int], Populations]  # the populations of fluid k
 class CoupledKernels:
     """Generates the kernels of fluids that a coupling lets interact.
 
-    `structure`: that of the coupling; `averaged`: fields in some walls are means over fluid cells.
+    `averaged`: fields in some walls are means over fluid cells.
     """
 
     def __init__(self, case: Case, averaged: bool) -> None:
         assert case.coupling is not None  # see programs.build
         self.case, self.coupling, self.averaged = case, case.coupling, averaged
         self.lattice, self.layout = case.lattice, case.layout
-        self.structure = self.coupling.structure(case)
         self.names = self.coupling.neighbour_fields(case) + self.coupling.local_fields(case)
         self.grid = FieldGrid.of(case, 1, 1, 1)
         self.fluids: list[ActedKernels] = []

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from mpilbm.geometry.shapes import Corners, Shape, around, number_of
+from mpilbm.model.case import Case
 from mpilbm.quantity import LENGTH
 from mpilbm.registry import register
 
@@ -42,7 +43,7 @@ class Cylinder(Shape):
             half[number_of(self.axis)] = inf if self.length is None else self.length / 2
         return around(self.centre, half)
 
-    def problems(self, case) -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """Errors: wrong number of entries, no axis in 3D, axis or length in 2D."""
         problems = self.wrong_lengths(case, "centre")
         if case.dimensions == 3 and self.axis is None:

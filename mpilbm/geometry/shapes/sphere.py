@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from mpilbm.geometry.shapes import Corners, Shape, around
+from mpilbm.model.case import Case
 from mpilbm.quantity import LENGTH
 from mpilbm.registry import register
 
@@ -28,6 +29,6 @@ class Sphere(Shape):
         """centre ± radius."""
         return around(self.centre, [self.radius] * len(self.centre))
 
-    def problems(self, case) -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """Errors: wrong number of entries."""
         return self.wrong_lengths(case, "centre")

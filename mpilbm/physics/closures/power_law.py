@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from mpilbm import quantity
+from mpilbm.model.expressions import Expression
 from mpilbm.physics.closures.generalised_newtonian import (
     GeneralisedNewtonian,
     consistency_of,
@@ -36,7 +37,9 @@ class PowerLaw(GeneralisedNewtonian):
         """Consistency and index."""
         return {"consistency": self.consistency, "index": self.index}
 
-    def flow_curve(self, x, consistency, index):
-        """See the equation of the class."""
+    def flow_curve(
+        self, x: Expression, consistency: Expression, index: Expression
+    ) -> tuple[Expression, Expression]:
+        """Nu and d(nu gamma)/d gamma = index nu."""
         nu = power_viscosity(x, consistency, index)
         return nu, index * nu

@@ -53,7 +53,7 @@ def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dic
             case.scalars[k].lattice, planes, rows, nx, None, case.ghost, storage
         )
         tables[f"scalar {case.labels[k]}"] = case.layout.buffers * carried.count * unit
-    if case.conductors:
+    if case.conductors and isinstance(grid, Grid):
         tables["materials"] = material_grid(grid).count
     return {
         "populations": len(case.fluids) * case.layout.buffers * grid.count * unit,

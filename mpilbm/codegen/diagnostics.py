@@ -8,9 +8,8 @@ from sympy import Piecewise, Rational, Symbol, sqrt
 
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FluidKernels, flags_type
-from mpilbm.codegen.text.parts import Memory
 from mpilbm.codegen.text.sums import RowSums, plane_sums
-from mpilbm.layouts import HERE
+from mpilbm.layouts import HERE, AnyGrid
 from mpilbm.layouts.grid import CELL, velocity_grid
 from mpilbm.model.expressions import Expression
 from mpilbm.physics.algebra import dot
@@ -238,7 +237,7 @@ class Diagnostics:
                 kernel.add(value, FLUID)
         return kernel
 
-    def _sums(self, role: str, equations: str, over: Memory, parity: int | None = None) -> RowSums:
+    def _sums(self, role: str, equations: str, over: AnyGrid, parity: int | None = None) -> RowSums:
         """A kernel of sums over rows: of cells with flags, or of nodes, depending on the grid."""
         if over.over == "nodes":
             kernel = RowSums(role, equations, "node_rows", parity=parity)

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from sympy import Symbol
 
 from mpilbm.codegen.text.entries import EntryText
-from mpilbm.codegen.text.parts import Index, Memory, entry_place
-from mpilbm.layouts import Offset
+from mpilbm.codegen.text.parts import Index, entry_place
+from mpilbm.layouts import AnyGrid, Offset
 from mpilbm.layouts.grid import CellNames
 from mpilbm.model.expressions import Expression
 
@@ -58,7 +58,7 @@ class InwardText:
         """Declare a parameter of the kernel; returns its symbol."""
         return self._kernel.argument(name, type)
 
-    def address(self, grid: Memory, slot: int, offset: Offset) -> str:
+    def address(self, grid: AnyGrid, slot: int, offset: Offset) -> str:
         """C text of the index of a value of the inner cell."""
         return self._kernel.address(grid, slot, offset, self.cell)
 
@@ -67,7 +67,7 @@ class InwardText:
         return self._kernel.per_entry(f"{name}{self._end}", type)
 
     def read(
-        self, name: str, pointer: str, type: str, grid: Memory, slot: int, offset: Offset
+        self, name: str, pointer: str, type: str, grid: AnyGrid, slot: int, offset: Offset
     ) -> Symbol:
         """Load a value of the inner cell."""
         name = f"{name}{self._end}"

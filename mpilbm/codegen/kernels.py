@@ -11,8 +11,7 @@ from mpilbm.codegen.paired_cells import PairText
 from mpilbm.codegen.printer import AsStored, AsStoredOwn, symbol
 from mpilbm.codegen.program import FORCE
 from mpilbm.codegen.text.cell_kernel import CellKernel
-from mpilbm.codegen.text.parts import Memory
-from mpilbm.layouts import HERE, Layout, Place, Read
+from mpilbm.layouts import HERE, AnyGrid, Layout, Place, Read
 from mpilbm.layouts.grid import Grid
 from mpilbm.model.expressions import Expression, Populations
 from mpilbm.physics.lattices import Lattice
@@ -70,8 +69,8 @@ class FluidKernels:
         by_cell = model.forcing is not None and model.forcing.by_cell
         self.paired = self.paired and not by_cell  # a pair of cells reads one array only
         layout.check_in_place(self.lattice)
-        grid: Memory = layout.grid(self.lattice, 1, 1, 1, storage=storage)
-        self.grid: Memory = replace(grid, name=field)
+        grid: AnyGrid = layout.grid(self.lattice, 1, 1, 1, storage=storage)
+        self.grid: AnyGrid = replace(grid, name=field)
         if not periodic:
             self.grid = replace(self.grid, wraps=None)
         if walled:
@@ -264,7 +263,7 @@ class FluidKernels:
             yield canonical, kernel.address(self.grid, *place), suffix
 
     def block_kernel(
-        self, role: str, equations: str, parity: int | None = None, grid: Memory | None = None
+        self, role: str, equations: str, parity: int | None = None, grid: AnyGrid | None = None
     ) -> KernelText:
         """A kernel that also uses plain arrays, which begin at plane `origin`."""
         grid = grid or self.grid
@@ -272,7 +271,7 @@ class FluidKernels:
         self.find_cell(kernel, grid)
         return kernel
 
-    def find_cell(self, kernel: KernelText, grid: Memory) -> None:
+    def find_cell(self, kernel: KernelText, grid: AnyGrid) -> None:
         """Declare `cell`, the index of the kernel's cell in plain arrays, and its row and x."""
         kernel.sizes(grid)
         kernel.argument("origin", "int64")

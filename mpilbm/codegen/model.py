@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from mpilbm.codegen.coordinates import given
 from mpilbm.codegen.program import FORCE
 from mpilbm.codegen.text.cell_kernel import CellKernel
-from mpilbm.codegen.text.parts import Memory
 from mpilbm.formulas.values import CellValue
-from mpilbm.layouts import HERE
+from mpilbm.layouts import HERE, AnyGrid
 from mpilbm.model.expressions import Expression, Let, Populations, Rates, Stress, Vector
 from mpilbm.physics.algebra import dot, expanded, pairs
 from mpilbm.physics.collisions import Collision, unnamed
@@ -31,7 +30,7 @@ class Model:
     forcing: Forcing | None
     offset: bool
     unit: int = 1
-    force_grid: Memory | None = None
+    force_grid: AnyGrid | None = None
 
     @property
     def any_unit(self) -> bool:

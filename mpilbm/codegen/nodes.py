@@ -3,8 +3,7 @@
 from sympy import Symbol
 
 from mpilbm.codegen.kernel_text import HEAD, KernelText
-from mpilbm.codegen.text.parts import Memory
-from mpilbm.layouts import HERE, Offset
+from mpilbm.layouts import HERE, AnyGrid, Offset
 from mpilbm.layouts.grid import CellNames
 from mpilbm.layouts.nodes import NodeGrid
 from mpilbm.model.expressions import Expression
@@ -25,7 +24,7 @@ class NodeText(KernelText):
         self.scattered: list[str] = []  # C statements that scatter line 0, 1, …
 
     def read(
-        self, name: str, pointer: str, type: str, grid: Memory, slot: int, offset: Offset,
+        self, name: str, pointer: str, type: str, grid: AnyGrid, slot: int, offset: Offset,
         cell: CellNames | None = None,
     ) -> Symbol:  # fmt: skip
         """Load a value; if it belongs to a neighbour, from a line buffer."""
@@ -41,7 +40,7 @@ class NodeText(KernelText):
         return value
 
     def write(
-        self, pointer: str, type: str, grid: Memory, slot: int, offset: Offset,
+        self, pointer: str, type: str, grid: AnyGrid, slot: int, offset: Offset,
         expression: Expression, cell: CellNames | None = None, head: Expression = None,
     ) -> None:  # fmt: skip
         """Store a value; if it belongs to a neighbour, in a line buffer."""

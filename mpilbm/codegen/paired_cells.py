@@ -7,8 +7,8 @@ from sympy import Symbol
 
 from mpilbm.codegen.kernel_text import HEAD, KernelText
 from mpilbm.codegen.program import Access
-from mpilbm.codegen.text.parts import Memory, Statement, centre
-from mpilbm.layouts import Offset
+from mpilbm.codegen.text.parts import Statement, centre
+from mpilbm.layouts import AnyGrid, Offset
 from mpilbm.layouts.grid import CELL, CellNames, Grid
 from mpilbm.model.expressions import Expression
 
@@ -39,7 +39,7 @@ class PairText(KernelText):
         self.fields: dict[tuple[str, str], Field] = {}  # by the way of access and the grid's name
 
     def read(
-        self, name: str, pointer: str, type: str, grid: Memory, slot: int, offset: Offset,
+        self, name: str, pointer: str, type: str, grid: AnyGrid, slot: int, offset: Offset,
         cell: CellNames | None = None,
     ) -> Symbol:  # fmt: skip
         """Load a value; keeps the field that holds it."""
@@ -47,7 +47,7 @@ class PairText(KernelText):
         return super().read(name, pointer, type, grid, slot, offset, cell)
 
     def write(
-        self, pointer: str, type: str, grid: Memory, slot: int, offset: Offset,
+        self, pointer: str, type: str, grid: AnyGrid, slot: int, offset: Offset,
         expression: Expression, cell: CellNames | None = None, head: Expression = None,
     ) -> None:  # fmt: skip
         """Store a value; keeps the field that holds it."""
@@ -55,14 +55,14 @@ class PairText(KernelText):
         super().write(pointer, type, grid, slot, offset, expression, cell, head)
 
     def send(
-        self, pointer: str, type: str, grid: Memory, slot: int, expression: Expression,
+        self, pointer: str, type: str, grid: AnyGrid, slot: int, expression: Expression,
         head: Expression = None,
     ) -> None:  # fmt: skip
         """Store a value past the cache of a CPU; keeps the field that holds it."""
         self._keep("write", pointer, grid)
         super().send(pointer, type, grid, slot, expression, head)
 
-    def _keep(self, way: str, pointer: str, grid: Memory) -> None:
+    def _keep(self, way: str, pointer: str, grid: AnyGrid) -> None:
         """Keep the field of an access; its grid is dense, because pairs are cells of a row."""
         assert isinstance(grid, Grid)
         self.fields[way, grid.name] = Field(pointer, grid)

@@ -48,7 +48,8 @@ def _scalar_structure(case: Case) -> dict[str, Any]:
 def _coupled_structure(case: Case) -> dict[str, Any]:
     """Everything in a case of coupled fluids that changes the kernel text, as plain data."""
     assert case.coupling is not None  # else see `structure`
-    forces = [case.coupling.forcing(fluid) for fluid in case.fluids]
+    forces = [force for fluid in case.fluids if (force := case.coupling.forcing(fluid))]
+    assert len(forces) == len(case.fluids), "a coupled fluid has a scheme for its force"
     return {
         "lattice": case.lattice.model_dump(),
         "collisions": [fluid.collision.structure() for fluid in case.fluids],

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Protocol
+from typing import Protocol
 
 from sympy import Symbol
 
@@ -46,7 +46,6 @@ class Coupled(Protocol):
     lattice: Lattice
     grid: FieldGrid
     names: tuple[str, ...]
-    structure: dict[str, Any]
     fluids: list[ActedKernels]
 
 
@@ -153,7 +152,9 @@ class CoupledCell:
         source: Populations = [0] * self.lattice.Q
         if F is not None:
             assert u is not None  # a force is given together with the velocity
-            source = fluid.model.source(density, self.rho(k), u, F) or source
+            under_force = fluid.model.source(density, self.rho(k), u, F)
+            assert under_force is not None  # a coupled fluid has a scheme for its force
+            source = under_force
         inside = fluid.model.half
         d = [a - b + inside * s / 2 for a, b, s in zip(f, feq, source, strict=True)]
         relaxed = collision.relax(self.lattice, d, **{**fluid.rates(self.kernel), **rates})

@@ -8,6 +8,7 @@ from mpilbm.codegen.scalars.kernels import CarryingKernels, ScalarKernels
 from mpilbm.codegen.scalars.materials import Materials
 from mpilbm.codegen.scalars.model import Carrying, ScalarModel
 from mpilbm.codegen.scalars.names import material_grid
+from mpilbm.layouts.grid import Grid
 from mpilbm.model.case import Case
 from mpilbm.physics.forcing import Forcing
 from mpilbm.registry import make
@@ -38,8 +39,9 @@ def scalar_model(case: Case, number: int) -> ScalarModel:
     if not case.conductors:
         return found
     rates = tuple(scalar.collision.rates(1.0, scalar.lattice))
-    grid = material_grid(case.layout.grid(case.lattice, 1, 1, 1))
-    return replace(found, materials=Materials(grid, found.suffix, rates))
+    grid = case.layout.grid(case.lattice, 1, 1, 1)
+    assert isinstance(grid, Grid)  # scalars are carried in dense layouts, see Layout.conflicts
+    return replace(found, materials=Materials(material_grid(grid), found.suffix, rates))
 
 
 def carrying_kernels(

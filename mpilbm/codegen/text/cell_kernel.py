@@ -5,8 +5,8 @@ from typing import Protocol
 
 from sympy import Symbol
 
-from mpilbm.codegen.text.parts import Index, Memory
-from mpilbm.layouts import Offset
+from mpilbm.codegen.text.parts import Index
+from mpilbm.layouts import AnyGrid, Offset
 from mpilbm.model.expressions import Expression
 
 
@@ -40,11 +40,11 @@ class CellKernel(Protocol):
     def argument(self, name: str, type: str) -> Symbol:
         """Declare a parameter of the kernel; returns its symbol."""
 
-    def address(self, grid: Memory, slot: int, offset: Offset) -> str:
+    def address(self, grid: AnyGrid, slot: int, offset: Offset) -> str:
         """C text of the index of a value of the cell."""
 
     def read(
-        self, name: str, pointer: str, type: str, grid: Memory, slot: int, offset: Offset
+        self, name: str, pointer: str, type: str, grid: AnyGrid, slot: int, offset: Offset
     ) -> Symbol:
         """Load a value of a field; returns the symbol `name`."""
 

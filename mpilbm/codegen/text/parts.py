@@ -5,13 +5,11 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from mpilbm.layouts import Offset
-from mpilbm.layouts.grid import CellNames, Grid
-from mpilbm.layouts.nodes import NodeGrid
+from mpilbm.layouts.grid import CellNames
 from mpilbm.layouts.packed_cells import packed_node, packed_plane, packed_row, packed_x
 from mpilbm.model.expressions import Expression
 
 Index = Callable[[CellNames], str]  # C text of the number of a cell along an axis
-Memory = Grid | NodeGrid  # of a field: of all cells, or of the fluid nodes
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from sympy import Symbol, sympify
 
 from mpilbm.codegen.printer import symbol
 from mpilbm.codegen.program import OF, Access, Phase
-from mpilbm.codegen.text.parts import Index, Load, Memory, Sent, Statement
-from mpilbm.layouts import HERE, Offset
+from mpilbm.codegen.text.parts import Index, Load, Sent, Statement
+from mpilbm.layouts import HERE, AnyGrid, Offset
 from mpilbm.layouts.grid import CELL, CellNames
 from mpilbm.model.expressions import Expression
 
@@ -56,13 +56,13 @@ class KernelValues:
         self.arguments.setdefault(name, type)
         return symbol(name)
 
-    def sizes(self, grid: Memory) -> None:
+    def sizes(self, grid: AnyGrid) -> None:
         """Declare the arguments that addresses of this grid need."""
         for name, type in grid.types().items():
             self.argument(name, type)
 
     def address(
-        self, grid: Memory, slot: int, offset: Offset, cell: CellNames | None = None
+        self, grid: AnyGrid, slot: int, offset: Offset, cell: CellNames | None = None
     ) -> str:
         """C text of the index of a value of a cell, by default the kernel's own.
 
@@ -78,7 +78,7 @@ class KernelValues:
         return grid.address(slot, offset, cell or self.cell)
 
     def read(
-        self, name: str, pointer: str, type: str, grid: Memory, slot: int, offset: Offset,
+        self, name: str, pointer: str, type: str, grid: AnyGrid, slot: int, offset: Offset,
         cell: CellNames | None = None,
     ) -> Symbol:  # fmt: skip
         """Load a value of a field; returns the symbol `name`."""
@@ -94,14 +94,14 @@ class KernelValues:
             self.touched[0].add(pointer)
         return value
 
-    def record(self, grid: Memory, slot: int, offset: Offset) -> None:
+    def record(self, grid: AnyGrid, slot: int, offset: Offset) -> None:
         """Record that the kernel reads a value, and its tail if it has one."""
         tail = grid.tail_of(slot)
         for k in (slot, tail.carrier) if tail else (slot,):
             self.reads.append(Access(grid.name, k, offset))
 
     def load_of(
-        self, pointer: str, type: str, grid: Memory, slot: int, address: Callable[[int], str]
+        self, pointer: str, type: str, grid: AnyGrid, slot: int, address: Callable[[int], str]
     ) -> Load:
         """The load of a value of a field; `address(slot)` is the C text of the index of a value."""
         macro = self.macro("LOAD", type, grid, slot)
@@ -112,7 +112,7 @@ class KernelValues:
             more = (tail.bits,)
         return Load(macro, pointer, address(slot), more)
 
-    def macro(self, access: str, type: str, grid: Memory, slot: int) -> str:
+    def macro(self, access: str, type: str, grid: AnyGrid, slot: int) -> str:
         """The macro of the prelude that loads or stores a value: `access` and a suffix."""
         if type == "real":
             return f"{access}_REAL"
@@ -150,7 +150,7 @@ class KernelValues:
         return value
 
     def write(
-        self, pointer: str, type: str, grid: Memory, slot: int, offset: Offset,
+        self, pointer: str, type: str, grid: AnyGrid, slot: int, offset: Offset,
         expression: Expression, cell: CellNames | None = None, head: Expression = None,
     ) -> None:  # fmt: skip
         """Store a value of a field; `head`: the value whose tail it carries, if any."""
@@ -162,7 +162,7 @@ class KernelValues:
         self._add_store(store, pointer, [address], grid, slot, expression, head)
 
     def _add_store(
-        self, macro: str, pointer: str, place: list[str | int], grid: Memory, slot: int,
+        self, macro: str, pointer: str, place: list[str | int], grid: AnyGrid, slot: int,
         expression: Expression, head: Expression,
     ) -> None:  # fmt: skip
         """Add the statement of a store; `place`: the address, and the line of a line buffer."""
@@ -172,7 +172,7 @@ class KernelValues:
         self.do(f"{macro}({', '.join(map(str, given))});", *values, writes=pointer)
 
     def send(
-        self, pointer: str, type: str, grid: Memory, slot: int, expression: Expression,
+        self, pointer: str, type: str, grid: AnyGrid, slot: int, expression: Expression,
         head: Expression = None,
     ) -> None:  # fmt: skip
         """Store a value of the cell in an array that this kernel does not read.

@@ -1,4 +1,4 @@
-"""What the folders below `case` may know of a case.
+"""What the folders below `case` use of a case.
 
     box.py          the box and the number types
     needs.py        what the outputs need from kernels and geometry

@@ -1,4 +1,4 @@
-"""A case, its fluids, scalars and bodies, as the folders below `case` may know them."""
+"""A case, its fluids, scalars and bodies, as the folders below `case` use them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -183,7 +183,7 @@ class Run(Protocol):
 
 
 class Case(Protocol):
-    """All that physics, layouts, links, kernels and geometry may know of a case."""
+    """All that physics, layouts, links, kernels and geometry use of a case."""
 
     @property
     def lattice(self) -> "Lattice":

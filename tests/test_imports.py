@@ -27,8 +27,6 @@ ALLOWED = {
     "sympy": ("codegen", "formulas"),
     "matplotlib": ("drawing", "plot"),
 }
-MOST = {"": 10}  # modules directly in a folder; "" is the package itself
-MOST_OTHERS = 16
 
 
 def modules() -> dict[str, Path]:
@@ -113,11 +111,9 @@ def test_imports_go_down(folder):
         assert [other for other in wanted if layer(other) > layer(name)] == [], name
 
 
-def test_folders_are_small_and_introduce_themselves():
-    for folder in (PACKAGE, *(p.parent for p in PACKAGE.rglob("__init__.py"))):
-        path = folder.relative_to(PACKAGE).as_posix().removeprefix(".")
-        assert len(list(folder.glob("*.py"))) <= MOST.get(path, MOST_OTHERS), path
-        assert ast.get_docstring(tree(folder / "__init__.py")), path
+def test_folders_introduce_themselves():
+    for path in PACKAGE.rglob("__init__.py"):
+        assert ast.get_docstring(tree(path)), path
 
 
 def test_no_module_imports_itself_round_a_corner():

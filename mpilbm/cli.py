@@ -2,6 +2,9 @@
 
 import os
 import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -27,7 +30,7 @@ set_option = click.option(
 @click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="mpilbm")
 @click.pass_context
-def cli(context, plugin, debug):
+def cli(context: click.Context, plugin: tuple[Path, ...], debug: bool) -> None:
     """Lattice Boltzmann flows on GPUs and CPUs: mpirun -n N mpilbm run case.toml."""
     if launched_rank() and context.invoked_subcommand not in ("run", "bench", "precision", "info"):
         context.exit(0)  # under mpirun one process executes the other commands
@@ -43,7 +46,13 @@ def cli(context, plugin, debug):
 @click.option("--restart", metavar="FILE|auto",
               help="Continue from a checkpoint; auto: from the newest intact one.")  # fmt: skip
 @click.option("--overwrite", is_flag=True, help="Replace the files of an earlier run.")
-def run(case, overrides, output, restart, overwrite):
+def run(
+    case: Path,
+    overrides: tuple[str, ...],
+    output: Path | None,
+    restart: str | None,
+    overwrite: bool,
+) -> None:
     """Run a case; under mpirun on several ranks."""
     from mpilbm.case.case import load_case
     from mpilbm.parallel.ranks import abort_on_error
@@ -62,7 +71,7 @@ def run(case, overrides, output, restart, overwrite):
               help="Number of ranks.")  # fmt: skip
 @click.option("--gpu-memory", type=PositiveNumber(), metavar="GB",
               help="Memory of each device.  [default: that of this machine]")  # fmt: skip
-def check(case, overrides, ranks, gpu_memory):
+def check(case: Path, overrides: tuple[str, ...], ranks: int, gpu_memory: float | None) -> None:
     """Check a case and plan its run, without running it.
 
     Reports memory, disk space, stability, and settings that are probably not intended.
@@ -76,7 +85,7 @@ def check(case, overrides, ranks, gpu_memory):
     sys.exit(0 if report.runs else 2)
 
 
-def names_option(option: str, text: str):
+def names_option(option: str, text: str) -> Callable[[Any], Any]:
     """An option for a list of names separated by commas."""
     return click.option(f"--{option}", metavar="NAME,…|all", help=text)
 
@@ -106,7 +115,16 @@ def names_option(option: str, text: str):
 @click.option("--startup", is_flag=True,
               help="Measure the start-up time, without and with the kernel cache.")  # fmt: skip
 @click.option("--json", "file", type=FILE, metavar="FILE", help="Write all results to this file.")
-def bench(case, overrides, tune, startup, file, weak, strong, **options):
+def bench(
+    case: Path | None,
+    overrides: tuple[str, ...],
+    tune: bool,
+    startup: bool,
+    file: Path | None,
+    weak: str | None,
+    strong: str | None,
+    **options: Any,
+) -> None:
     """Measure the speed of CASE or of standard boxes.
 
     Also measures the bandwidth of a copy in memory, with which speeds are compared.
@@ -136,7 +154,14 @@ def bench(case, overrides, tune, startup, file, weak, strong, **options):
 @click.option("--tolerance", type=PositiveNumber(), default=1e-3, show_default=True,
               help="Largest deviation from float64 of a recommended variant.")  # fmt: skip
 @click.option("--json", "file", type=FILE, metavar="FILE", help="Write all results to this file.")
-def precision(case, overrides, compare, steps, tolerance, file):
+def precision(
+    case: Path,
+    overrides: tuple[str, ...],
+    compare: str,
+    steps: int | None,
+    tolerance: float,
+    file: Path | None,
+) -> None:
     """Compare number formats, layouts or collisions with float64, in a shortened CASE.
 
     Reports the speed, the memory and the deviations of each, and recommends one.
@@ -154,7 +179,7 @@ def precision(case, overrides, compare, steps, tolerance, file):
 @click.option("--network", metavar="B/s,s",
               help="Bandwidth and latency of a node's network, e.g. 50GB/s,2us: extends the model "
               "of measurements on one node to 1024 ranks.")  # fmt: skip
-def report(directory, output, network):
+def report(directory: Path, output: Path | None, network: str | None) -> None:
     """Write a page about a run, or about files of bench --weak and --strong.
 
     DIRECTORY is the output folder of a run, or a folder with these JSON files.
@@ -170,7 +195,7 @@ def report(directory, output, network):
               "and bandwidth of messages.")  # fmt: skip
 @click.option("--json", "file", type=FILE, metavar="FILE",
               help="Write these measurements to this file.")  # fmt: skip
-def info(probe, file):
+def info(probe: bool, file: Path | None) -> None:
     """Show versions, MPI, devices and compilers, with fixes."""
     from mpilbm.errors import CommandError
     from mpilbm.parallel import launcher
@@ -192,7 +217,7 @@ def info(probe, file):
 @cli.command("list")
 @click.argument("kind", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def list_names(kind, as_json):
+def list_names(kind: str | None, as_json: bool) -> None:
     """List the names that a case can use.
 
     Each name is shown with its parameters. KIND restricts the list to one kind, e.g. collisions.
@@ -206,7 +231,7 @@ def list_names(kind, as_json):
 @case_argument
 @set_option
 @click.option("--kernel", metavar="NAME", help="This kernel only.")
-def source(case, overrides, kernel):
+def source(case: Path, overrides: tuple[str, ...], kernel: str | None) -> None:
     """Print the generated kernels of a case."""
     from mpilbm.case.case import load_case
     from mpilbm.preflight.catalogue import show_source
@@ -215,7 +240,7 @@ def source(case, overrides, kernel):
 
 
 @cli.command()
-def schema():
+def schema() -> None:
     """Print the JSON schema of a case file."""
     import json
 
@@ -231,7 +256,7 @@ def schema():
 @click.option("--dimensions", type=click.Choice(["2", "3"]),
               help="Dimensions of the cavity.  [default: 2]")  # fmt: skip
 @click.option("--list", "list_cases", is_flag=True, help="List these cases.")
-def new(name, template, dimensions, list_cases):
+def new(name: Path | None, template: str, dimensions: str | None, list_cases: bool) -> None:
     """Write NAME.toml, a case to start from, and the files that it reads."""
     from mpilbm.case.new import shipped_cases
     from mpilbm.case.new.template import write
@@ -240,7 +265,7 @@ def new(name, template, dimensions, list_cases):
         for line in shipped_cases.listing():
             click.echo(one_line(line))
         return
-    report_files(write(name, dimensions and int(dimensions), template))
+    report_files(write(name, int(dimensions) if dimensions else None, template))
 
 
 @cli.command()
@@ -259,7 +284,17 @@ def new(name, template, dimensions, list_cases):
 @click.option("--format", "kind", type=click.Choice(["png", "svg", "pdf"]), default="png",
               show_default=True, help="Format of the files.")  # fmt: skip
 @click.option("--film", is_flag=True, help="Make a film of all snapshots, of u or of --field.")
-def plot(directory, output, reference, reynolds, step, field, plane, kind, film):
+def plot(
+    directory: Path,
+    output: Path | None,
+    reference: tuple[Path, ...],
+    reynolds: float | None,
+    step: int | None,
+    field: str | None,
+    plane: str | None,
+    kind: str,
+    film: bool,
+) -> None:
     """Draw the results of a run: fields of a snapshot, forces, tables over time."""
     from mpilbm.plot.film import draw_film
     from mpilbm.plot.pictures import Choice, draw
@@ -278,7 +313,7 @@ def plot(directory, output, reference, reynolds, step, field, plane, kind, film)
 @cli.command()
 @click.argument("directory", type=FILE)
 @click.option("--once", is_flag=True, help="Print the present state and end.")
-def watch(directory, once):
+def watch(directory: Path, once: bool) -> None:
     """Show the progress and the curves of a run in the terminal, every second."""
     from mpilbm.plot.watch import watch
 
@@ -289,7 +324,7 @@ def watch(directory, once):
 @click.argument("topic", required=False)
 @click.option("--html", type=FILE, metavar="DIR",
               help="Write all chapters to this folder as pages with a search.")  # fmt: skip
-def manual(topic, html):
+def manual(topic: str | None, html: Path | None) -> None:
     """Show a chapter of the manual, or list all chapters."""
     from mpilbm.manual import pages, site
 
@@ -300,7 +335,7 @@ def manual(topic, html):
         pages.show(topic)
 
 
-def main():
+def main() -> None:
     """Entry point."""
     terminal.guard()
     os.environ["PATH"] = processes.search_path()  # also for libraries: Matplotlib starts fc-list

@@ -1,5 +1,7 @@
 """Errors for the user and the exit code of each: wrong input, and failures of the machine."""
 
+from pathlib import PurePath
+
 from mpilbm.printable import one_line
 
 # Exit code of a process that Ctrl-C ended, as in shells: 128 + SIGINT.
@@ -38,7 +40,9 @@ class CaseError(MpilbmError):
 
     exit_code = 2
 
-    def __init__(self, problem: str | list[str], where: str = "", path=None):
+    def __init__(
+        self, problem: str | list[str], where: str = "", path: PurePath | str | None = None
+    ):
         problems = [problem] if isinstance(problem, str) else list(problem)
         lead = ": ".join(str(part) for part in (path, where) if part)
         super().__init__([f"{lead}: {text}" if lead else text for text in problems])

@@ -13,17 +13,17 @@ _UNSAFE = re.compile(
 )
 
 
-def one_line(text, most: int = MOST) -> str:
+def one_line(text: object, most: int = MOST) -> str:
     """The text on one line, without characters that move the cursor or reorder other characters.
 
     Each of these, line breaks included, becomes an escape such as \\x1b. The middle of a text with
     more than `most` characters is left out.
     """
-    text = str(text)
-    if len(text) > most:
+    shown = str(text)
+    if len(shown) > most:
         end = min(END, most // 4)
-        text = f"{text[: most - end - 1]}…{text[len(text) - end :]}"
-    return _UNSAFE.sub(_escape, text)
+        shown = f"{shown[: most - end - 1]}…{shown[len(shown) - end :]}"
+    return _UNSAFE.sub(_escape, shown)
 
 
 def several_lines(text: str) -> str:

@@ -82,7 +82,7 @@ def reynolds(viscosity: float, length: float, velocity: float) -> float:
     return velocity * length / viscosity
 
 
-def tau_from_viscosity(nu: float, cs2: float | Fraction = 1 / 3) -> float:
+def tau_from_viscosity(nu: Number, cs2: float | Fraction = 1 / 3) -> Number:
     """Tau = nu / cs2 + 1/2."""
     return nu / float(cs2) + 0.5
 

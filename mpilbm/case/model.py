@@ -10,13 +10,14 @@ from mpilbm.backends import Backend
 from mpilbm.case.initial_fields import InitialFields
 from mpilbm.case.scalars.model import Scalar
 from mpilbm.case.tables.bodies import Body
-from mpilbm.case.tables.box import Domain, Precision
 from mpilbm.case.tables.run import Run
 from mpilbm.case.tables.scalars import Buoyancy
 from mpilbm.codegen.program import OF
 from mpilbm.formulas.values import CellValue
 from mpilbm.layouts import Layout
 from mpilbm.layouts.formats import Formats
+from mpilbm.model.box import Domain, Precision
+from mpilbm.model.needs import Needs
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.collisions import Collision
 from mpilbm.physics.couplings import Coupling
@@ -114,39 +115,19 @@ class Case(Parameters):
         return self.layout.formats(self.lattice, self.precision.storage)
 
     @property
-    def weighed(self) -> tuple[int, ...]:
-        """Numbers of the bodies whose forces an output needs."""
-        return tuple(sorted({k for output in self.outputs for k in output.bodies(self)}))
-
-    @property
-    def framed(self) -> bool:
-        """Whether one of these bodies reaches through a periodic face."""
-        return any(any(map(any, self.frames[k])) for k in self.weighed)
-
-    @property
-    def split(self) -> bool:
-        """Whether an output needs the pressure and viscous parts of these forces."""
-        return any(output.splits for output in self.outputs)
-
-    @property
-    def by_cell(self) -> bool:
-        """Whether an output needs the forces on bodies of each cell next to them."""
-        return any(output.by_cell for output in self.outputs)
-
-    @property
-    def sampled(self) -> bool:
-        """Whether an output adds samples of the flow, which takes kernels of their own."""
-        return any(output.samples_flow for output in self.outputs)
-
-    @property
-    def kernel_roles(self) -> frozenset[str]:
-        """The roles of optional kernels that an output needs, see `codegen.program.Kernel`."""
-        return frozenset(name for output in self.outputs for name in output.kernels(self))
-
-    @property
-    def transported(self) -> tuple[int, ...]:
-        """Numbers of the scalars whose transport an output needs, in walls and in the fluid."""
-        return tuple(sorted({k for output in self.outputs for k in output.scalars(self)}))
+    def needs(self) -> Needs:
+        """What the outputs need from kernels and geometry."""
+        outputs = self.outputs
+        weighed = tuple(sorted({k for output in outputs for k in output.bodies(self)}))
+        return Needs(
+            weighed=weighed,
+            framed=any(any(map(any, frame)) for k, frame in enumerate(self.frames) if k in weighed),
+            split=any(output.splits for output in outputs),
+            by_cell=any(output.by_cell for output in outputs),
+            sampled=any(output.samples_flow for output in outputs),
+            roles=frozenset(name for output in outputs for name in output.kernels(self)),
+            transported=tuple(sorted({k for output in outputs for k in output.scalars(self)})),
+        )
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable
+from typing import Any
 
 from mpilbm.codegen.program import Program
 from mpilbm.codegen.structure import (
@@ -29,6 +30,7 @@ from mpilbm.codegen.structure import (
     wall_effects,
     weighed_boundaries,
 )
+from mpilbm.model.case import Case
 from mpilbm.registry import plugin_errors
 from mpilbm.system import cache
 
@@ -55,18 +57,18 @@ __all__ = [
 os.environ.setdefault("SYMPY_CACHE_SIZE", "20000")
 
 
-def generate(case) -> Program:
+def generate(case: Case) -> Program:
     """The kernels of a case, from the cache or generated."""
     return cached(structure(case), lambda: _build(case))
 
 
-def _build(case) -> Program:
+def _build(case: Case) -> Program:
     from mpilbm.codegen.programs import build  # imports SymPy
 
     return build(case)
 
 
-def cached(form: dict, build: Callable[[], Program]) -> Program:
+def cached(form: dict[str, Any], build: Callable[[], Program]) -> Program:
     """The program that this plain data determines, from the cache or from `build()`."""
     key = json.dumps([form, cache.package_digest()], sort_keys=True)
     digest = hashlib.sha256(key.encode()).hexdigest()

@@ -1,27 +1,29 @@
 """The values that `Boundary.incoming` can use: of a listed cell and of the cells inwards of it."""
 
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 
-from sympy import Piecewise, Rational, sqrt, sympify
+from sympy import Expr, Piecewise, Rational, Symbol, sqrt, sympify
 
 from mpilbm.codegen.coordinates import centre_of, given
-from mpilbm.codegen.inner_cell import OWN, InwardText
+from mpilbm.codegen.inner_cell import InwardText
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.printer import symbol
 from mpilbm.codegen.program import Access
-from mpilbm.layouts import HERE
+from mpilbm.codegen.text.cell_kernel import ListKernel
+from mpilbm.codegen.text.entries import OWN, EntryText, staged
+from mpilbm.layouts import HERE, Offset, Place
 from mpilbm.layouts.grid import CellNames
+from mpilbm.model.expressions import Expression, Populations, Vector
+from mpilbm.physics.boundaries import Condition
 from mpilbm.physics.equilibria import dot
 
 HALF = Rational(1, 2)
 
 
-def staged(i: int) -> str:
-    """C text of the place of direction i in the staging array; links of an entry are in order."""
-    return f"staged + POPCOUNT(links & {(1 << i) - 1}u)"
-
-
-def mirror_of(kernel, fluid: FluidKernels, i: int, slipped: str) -> tuple:
+def mirror_of(
+    kernel: ListKernel, fluid: FluidKernels, i: int, slipped: str
+) -> tuple[Symbol, Expression]:
     """The population from the mirror image along c_i, and the condition that there is one."""
     place = f"mirrors[{slipped} * {fluid.lattice.Q} + {i}]"
     value = f"{'LOAD' if fluid.layout.populations else 'LOAD_REAL'}(staging, {place})"
@@ -32,22 +34,24 @@ def mirror_of(kernel, fluid: FluidKernels, i: int, slipped: str) -> tuple:
 class CellView:
     """The values of a cell in the kernel of a list; only values that are used are read."""
 
-    def __init__(self, kernel, fluid: FluidKernels, parity: int, beside):
+    def __init__(
+        self, kernel: ListKernel, fluid: FluidKernels, parity: int, beside: Collection[str]
+    ) -> None:
         self._kernel, self._fluid, self._parity, self._beside = kernel, fluid, parity, beside
         self.lattice = fluid.lattice
 
     @cached_property
-    def left(self) -> list:
+    def left(self) -> list[Expression]:
         """The outgoing populations of the cell."""
         return self._fluid.outgoing(self._kernel, self._parity)
 
     @cached_property
-    def streamed(self) -> list:
+    def streamed(self) -> list[Expression]:
         """What the cell would gather without boundaries; undefined along missing links."""
         return self._fluid.incoming(self._kernel, self._parity, "f", "streams")
 
     @cached_property
-    def arrives(self) -> list:
+    def arrives(self) -> list[Expression]:
         """The arriving populations: each streams in, or comes from a mirror image.
 
         Along a missing link without a mirror image it is the outgoing population of the opposite
@@ -63,10 +67,10 @@ class CellView:
             self._kernel.argument("mirrors", "int64*")
         return [f[0], *(self._arrives(i, f[i]) for i in range(1, self.lattice.Q))]
 
-    def _arrives(self, i: int, f_i):
+    def _arrives(self, i: int, f_i: Expression) -> Symbol:
         kernel = self._kernel
-        blocked = kernel.per_entry("blocked", "uint32*")
-        blocked = kernel.load(f"blocked_{i}", f"(real)({blocked} >> {i} & 1)")
+        links = kernel.per_entry("blocked", "uint32*")
+        blocked = kernel.load(f"blocked_{i}", f"(real)({links} >> {i} & 1)")
         back = self.left[self.lattice.opp[i]]
         if "move" in self._beside:
             moved = kernel.per_entry("moved", "int32*")
@@ -78,18 +82,34 @@ class CellView:
         return kernel.let(f"arrives_{i}", Piecewise(*known))
 
     @cached_property
-    def _macroscopic(self):
+    def _macroscopic(self) -> tuple[Expression, Expression, list[Expression]]:
         return self._fluid.model.macroscopic(self._kernel, self.left, -1)
 
-    density = property(lambda self: self._macroscopic[0])
-    rho = property(lambda self: self._macroscopic[1])
-    u = property(lambda self: self._macroscopic[2])
+    @property
+    def density(self) -> Expression:
+        """The stored density of the outgoing populations."""
+        return self._macroscopic[0]
+
+    @property
+    def rho(self) -> Expression:
+        """The density of the outgoing populations."""
+        return self._macroscopic[1]
+
+    @property
+    def u(self) -> list[Expression]:
+        """The velocity of the outgoing populations."""
+        return self._macroscopic[2]
 
 
 class BoundaryCell(CellView):
-    """The cell of an entry: see Boundary.incoming."""
+    """The cell of an entry of a boundary list, see model/cell.py."""
 
-    def __init__(self, kernel, fluid: FluidKernels, boundary, parity: int, beside):
+    _kernel: EntryText
+
+    def __init__(
+        self, kernel: EntryText, fluid: FluidKernels, boundary: Condition, parity: int,
+        beside: Collection[str],
+    ) -> None:  # fmt: skip
         super().__init__(kernel, fluid, parity, beside)
         self._boundary = boundary
         self._inwards: dict[int, CellView] = {}
@@ -98,12 +118,12 @@ class BoundaryCell(CellView):
         given_here = (given(kernel, value, self.lattice, self._number) for value in self._given)
         self.values = dict(zip(boundary.values(), given_here, strict=True))
 
-    def _number(self, name: str):
+    def _number(self, name: str) -> Symbol:
         """The symbol of a given number, which is read from its column."""
         column = f"value[entry] * {len(self._columns)} + {self._columns.index(name)}"
         return self._kernel.load(name, f"(real)values[{column}]")
 
-    def at_wall(self, i: int, expression, q=HALF):
+    def at_wall(self, i: int, expression: Expression, q: Expression = HALF) -> Expr:
         """An expression with the given values at the wall, x - q c_i."""
         moved = {}
         for known, value in zip(self.values.values(), self._given, strict=True):
@@ -116,22 +136,23 @@ class BoundaryCell(CellView):
         return sympify(expression).xreplace(moved)
 
     @cached_property
-    def meeting(self):
+    def meeting(self) -> Symbol:
         """1 if several boundaries set values in the cell, else 0."""
         self._kernel.per_entry("blocked", "uint32*")
         return self._kernel.load("meeting", f"(real)(blocked[{OWN}] & 1)")
 
-    def link(self, i: int):
+    def link(self, i: int) -> Symbol:
         """The value of the link along c_i."""
         self._kernel.per_entry("link", "real*")
         self._kernel.argument("own_link", "int64")
         return self._kernel.load(f"link_{i}", f"link[{staged(i)} - own_link]")
 
-    def behind(self, i: int, k: int, j: int):
+    def behind(self, i: int, k: int, j: int) -> Expression:
         """The outgoing population of x + k c_i along c_j."""
-        step, fluid, places = self.lattice.offset(i), self._fluid, {}
+        step, fluid = self.lattice.offset(i), self._fluid
+        places: dict[Symbol, Place] = {}
 
-        def read(name, place):
+        def read(name: int | str, place: Place) -> Symbol:
             value = symbol(f"behind{k}_{i}_{name}")
             places[value] = place
             return value
@@ -140,21 +161,22 @@ class BoundaryCell(CellView):
         for value in sorted(sympify(f).free_symbols & places.keys(), key=str):
             slot, offset = places[value]
             here = k if offset == HERE else k + (1 if offset == step else -1)
-            self._behind(value, slot, here, tuple(here * a for a in step), staged(i))
+            away = (here * step[0], here * step[1], here * step[2])
+            self._behind(value, slot, here, away, staged(i))
         return f
 
-    def supplies(self, i: int, yes, no):
+    def supplies(self, i: int, yes: Expression, no: Expression) -> Expr:
         """`yes` if the entry supplies the population along c_i, else `no`."""
         listed = self._kernel.load(f"supplied_{i}", f"(real)(links >> {i} & 1)")
         return Piecewise((yes, listed > 0), (no, True))
 
-    def owns(self, i: int, yes, no):
+    def owns(self, i: int, yes: Expression, no: Expression) -> Expr:
         """`yes` if the link along c_i is missing and the entry owns it, else `no`."""
         self._kernel.per_entry("blocked", "uint32*")
         own = self._kernel.load(f"own_{i}", f"(real)((links & blocked[{OWN}]) >> {i} & 1)")
         return Piecewise((yes, own > 0), (no, True))
 
-    def u_behind(self, i: int) -> list:
+    def u_behind(self, i: int) -> list[Expression]:
         """u of the outgoing populations of x + c_i; zeros if the entry does not own the link."""
         kernel, D = self._kernel, self.lattice.D
         kernel.per_entry("near_start", "int64*")
@@ -164,7 +186,7 @@ class BoundaryCell(CellView):
         near = [kernel.load(f"near_{i}_{axis}", f"{at} + {a}]") for a, axis in enumerate("xyz"[:D])]
         return [self.owns(i, u, 0) for u in near]
 
-    def _behind(self, value, slot: int, k: int, offset, link: str) -> None:
+    def _behind(self, value: Symbol, slot: int, k: int, offset: Offset, link: str) -> None:
         """Load a value of the k-th cell behind a link, at an offset from x."""
         kernel, grid = self._kernel, self._fluid.grid
         kernel.per_entry(f"cells_behind{k}", "int64*")
@@ -178,7 +200,7 @@ class BoundaryCell(CellView):
         kernel.touched[0].add("f")
         kernel.record(grid, slot, offset)
 
-    def streams(self, offset, j: int):
+    def streams(self, offset: Sequence[int], j: int) -> Expr:
         """The population that streams along c_j to x + offset, also beyond a face.
 
         The access is recorded as that of a population that streams into x: both cross the same
@@ -186,9 +208,9 @@ class BoundaryCell(CellView):
         """
         steps = self.lattice.offset_of(offset)
         end = "_to_" + "".join("mop"[1 + step] for step in steps)
-        places = {}
+        places: dict[Symbol, Place] = {}
 
-        def read(name, place):
+        def read(name: int | str, place: Place) -> Symbol:
             value = symbol(f"streams_{name}{end}")
             places[value] = place
             return value
@@ -198,15 +220,17 @@ class BoundaryCell(CellView):
         for value in sorted(f.free_symbols & places.keys(), key=str):
             slot, place = places[value]
             kernel.read(str(value), "f", "store", fluid.grid, slot, place)
-            there = tuple(a + b for a, b in zip(steps, place, strict=True))
-            kernel.loads[value] = kernel.load_of(
-                "f", "store", fluid.grid, slot,
-                lambda number, there=there: kernel.address(fluid.grid, number, there),
-            )  # fmt: skip
+            there = (steps[0] + place[0], steps[1] + place[1], steps[2] + place[2])
+            address = self._address_at(there)
+            kernel.loads[value] = kernel.load_of("f", "store", fluid.grid, slot, address)
         return f
 
-    def mirrored(self, i: int, offset, j: int):
-        """As `streams`; in layouts that list cells, with a place from an array of the list."""
+    def _address_at(self, offset: Offset) -> Callable[[int], str]:
+        """The C text of the index of a value at an offset, as a function of its slot."""
+        return lambda slot: self._kernel.address(self._fluid.grid, slot, offset)
+
+    def mirrored(self, i: int, offset: Sequence[int], j: int) -> Expression:
+        """The mirror image for the link along c_i; layouts of listed cells list its places."""
         kernel, fluid, parity = self._kernel, self._fluid, self._parity
         if not fluid.layout.listed:
             return self.streams(offset, j)
@@ -224,12 +248,12 @@ class BoundaryCell(CellView):
         return self._boundary.normal(self.lattice.D)
 
     @property
-    def cs(self):
+    def cs(self) -> Expr:
         """The speed of sound."""
         return sqrt(self.lattice.cs2)
 
     @cached_property
-    def state(self) -> dict:
+    def state(self) -> dict[str, Symbol]:
         """The state of the entry from the previous step, by name."""
         names = self._boundary.state(self.lattice)
         return {
@@ -250,45 +274,45 @@ class BoundaryCell(CellView):
             self._inwards[k] = CellView(kernel, self._fluid, self._parity, self._beside)
         return self._inwards[k]
 
-    def feq(self, density, rho, u) -> list:
+    def feq(self, density: Expression, rho: Expression, u: Vector) -> list[Expression]:
         """The equilibrium of the fluid's collision."""
         return self._fluid.model.collision.feq(self.lattice, density, rho, u)
 
-    def stored(self, rho):
+    def stored(self, rho: Expression) -> Expression:
         """The stored density that represents rho."""
         if not self._fluid.model.offset:
             return rho
         return 0 if rho == 1 else self._kernel.let("stored", rho - 1)
 
-    def macroscopic(self, f) -> tuple:
+    def macroscopic(self, f: Populations) -> tuple[Expression, Expression, list[Expression]]:
         """density, rho and u of arriving populations."""
         density, rho = sum(f), self.rest(sum(f))
         momentum = [dot([c[a] for c in self.lattice.c], f) for a in range(self.lattice.D)]
         return density, rho, self.velocity(momentum, rho)
 
     @cached_property
-    def force(self) -> list:
+    def force(self) -> list[Expression]:
         """The force per volume; zeros without one."""
         return self._fluid.model.force(self._kernel)
 
-    def velocity(self, momentum, rho) -> list:
+    def velocity(self, momentum: Vector, rho: Expression) -> list[Expression]:
         """u from sum_i c_i f_i of arriving populations: half of the force is added."""
         whole = [j + F / 2 for j, F in zip(momentum, self.force, strict=True)]
         return self._fluid.model.collision.velocity(whole, rho)
 
-    def momentum(self, rho, u) -> list:
-        """The inverse of `velocity`."""
+    def momentum(self, rho: Expression, u: Vector) -> list[Expression]:
+        """sum_i c_i f_i of arriving populations, from u; half of the force is subtracted."""
         (inverse,) = self._fluid.model.collision.velocity([1], rho)
         return [v / inverse - F / 2 for v, F in zip(u, self.force, strict=True)]
 
-    def rest(self, density):
+    def rest(self, density: Expression) -> Expression:
         """rho from a stored density."""
         return self._fluid.model.rest(density)
 
-    def below(self, a, b, yes, no):
+    def below(self, a: Expression, b: Expression, yes: Expression, no: Expression) -> Expr:
         """`yes` if a < b, else `no`."""
         return Piecewise((yes, a < sympify(b)), (no, True))
 
-    def let(self, name: str, expression):
+    def let(self, name: str, expression: Expression) -> Symbol:
         """Name a value."""
         return self._kernel.let(name, expression)

@@ -1,17 +1,29 @@
 """Values that depend on the coordinates of a cell, in the text of any kernel."""
 
+from collections.abc import Callable, Mapping
+
+from sympy import Symbol
+
 from mpilbm.codegen.printer import symbol
+from mpilbm.codegen.text.cell_kernel import CellKernel
 from mpilbm.codegen.text.parts import Index
 from mpilbm.formulas.values import CellValue
+from mpilbm.model.expressions import Expression
 from mpilbm.physics.lattices import Lattice
 
 
-def given(kernel, value: CellValue, lattice: Lattice, number=None, known=None):
+def given(
+    kernel: CellKernel,
+    value: CellValue,
+    lattice: Lattice,
+    number: Callable[[str], Symbol] | None = None,
+    known: Mapping[str, Expression] | None = None,
+) -> Symbol:
     """The symbol of a value: an argument of the kernel, or a formula that it computes in each cell.
 
     `number(name)` returns the symbol of a number; by default an argument is declared. `known` holds
-    the values of the cell that the formula uses, by name. Repeated
-    calls with the same value return the same symbol.
+    the values of the cell that the formula uses, by name. Repeated calls with the same value return
+    the same symbol.
     """
     symbols = {
         name: number(name) if number else kernel.argument(name, "real") for name in value.numbers
@@ -24,7 +36,7 @@ def given(kernel, value: CellValue, lattice: Lattice, number=None, known=None):
     return symbol(value.name) if defined == expression else kernel.let(value.name, expression)
 
 
-def centre_of(kernel, value: CellValue, lattice: Lattice) -> dict:
+def centre_of(kernel: CellKernel, value: CellValue, lattice: Lattice) -> dict[str, Symbol]:
     """Symbols of the coordinates of the kernel's cell that a formula uses, by axis."""
     return {
         axis: kernel.coordinate(f"cell_{axis}", index(kernel, axis, lattice))
@@ -32,7 +44,7 @@ def centre_of(kernel, value: CellValue, lattice: Lattice) -> dict:
     }
 
 
-def index(kernel, axis: str, lattice: Lattice) -> Index:
+def index(kernel: CellKernel, axis: str, lattice: Lattice) -> Index:
     """A function that gives the C text of the global number of a cell along an axis.
 
     The centre of the cell is at this number plus 1/2. The argument `below` is the number of planes

@@ -1,15 +1,17 @@
 """The kernels that compute fields and sums of a fluid: rho and u, vorticity, sums over rows."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
-from sympy import Piecewise, Rational, sqrt
+from sympy import Piecewise, Rational, Symbol, sqrt
 
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FluidKernels, flags_type
-from mpilbm.codegen.text.sums import RowSums
-from mpilbm.layouts import HERE
+from mpilbm.codegen.text.sums import RowSums, plane_sums
+from mpilbm.layouts import HERE, AnyGrid
 from mpilbm.layouts.grid import CELL, velocity_grid
+from mpilbm.model.expressions import Expression
 from mpilbm.physics.algebra import dot
 from mpilbm.physics.sampled import Sampled
 from mpilbm.physics.sloped import Sloped
@@ -19,6 +21,8 @@ FLUID = "flags[cell] & 1"  # bit k + 1: neighbour k of lattice.stencil is fluid
 PLACE = "((plane - first) * rows + row) * nx + x"  # index of a cell in the flags
 IN_BLOCK = replace(CELL, plane="(plane - u_first)")  # in the velocity of a block of planes
 
+Macroscopic = tuple[Expression, Expression, list[Expression], list[Expression]]
+
 
 class Diagnostics:
     """Generates the kernels that compute macroscopic fields and sums of a fluid.
@@ -26,19 +30,19 @@ class Diagnostics:
     `sloped`: the fields that are stored after the velocity, see physics/sloped.py.
     """
 
-    def __init__(self, fluid: FluidKernels, sloped: tuple[Sloped, ...] = ()):
+    def __init__(self, fluid: FluidKernels, sloped: tuple[Sloped, ...] = ()) -> None:
         self.sloped = sloped
         self.fluid, self.model, self.lattice = fluid, fluid.model, fluid.lattice
         self.grid = velocity_grid(self.lattice, 1, 1, 1, 1, len(self.sloped))
         self.flags = flags_type(self.lattice)
 
-    def all(self) -> list:
+    def all(self) -> list[KernelText]:
         """All kernels of this class."""
         parities = range(self.fluid.layout.parities)
         by_parity = [make(parity) for parity in parities for make in (self.fields, self.velocity)]
         return [*by_parity, *self.once()]
 
-    def once(self) -> list:
+    def once(self) -> list[KernelText]:
         """The kernels that are the same in all steps."""
         return [self.vorticity(), self.q_criterion(), self.enstrophy(), plane_sums()]
 
@@ -52,21 +56,21 @@ class Diagnostics:
         """The number of fields of a coupling; a single fluid has none."""
         return 0
 
-    def output_value(self, kernel, k: int, parity: int):
+    def output_value(self, kernel: KernelText, k: int, parity: int) -> Expression:
         """Field k of a coupling in the cell of a kernel; ValueError for a single fluid."""
         raise ValueError(f"kernel {kernel.name}: a single fluid has no field of a coupling")
 
-    def macroscopic(self, kernel, parity: int):
+    def macroscopic(self, kernel: KernelText, parity: int) -> Macroscopic:
         """density, rho, u and momentum of the outgoing populations of the previous step."""
         f = self.fluid.outgoing(kernel, parity)
         return *self.model.macroscopic(kernel, f, -1), self.model.momentum(kernel, f, -1)
 
-    def in_sample(self, kernel, parity: int) -> list:
+    def in_sample(self, kernel: KernelText, parity: int) -> list[Expression]:
         """rho, u and the scalars in the cell of a kernel, see Sampled."""
         _, rho, u, _ = self.macroscopic(kernel, parity)
         return [rho, *u]
 
-    def fields(self, parity: int):
+    def fields(self, parity: int) -> KernelText:
         """rho and u after the collision; 1 and 0 in solids."""
         text = "rho = sum_i f_i, rho u = sum_i c_i f_i - F/2, after the collision"
         kernel = self.fluid.block_kernel("fields", text, parity)
@@ -85,7 +89,7 @@ class Diagnostics:
             kernel.do(text, value, writes="u_out")
         return kernel
 
-    def velocity(self, parity: int):
+    def velocity(self, parity: int) -> RowSums:
         """u, and the fields `sloped`, into the velocity field; sums over the cells of each row."""
         text = "density, j, j.u / 2, largest u.u, cells that are not finite"
         kernel, fluid = self._sums("velocity", text, self.fluid.grid, parity), FLUID
@@ -117,24 +121,26 @@ class Diagnostics:
                 kernel.farthest(value, middle, when, *more)
         return kernel
 
-    def masses(self, kernel) -> list:
+    def masses(self, kernel: KernelText) -> list[Expression]:
         """The masses of several fluids in the cell of the kernel `velocity`."""
         return []
 
-    def sloped_values(self, kernel, parity: int) -> list:
+    def sloped_values(self, kernel: KernelText, parity: int) -> list[Expression]:
         """The values of the fields `sloped` in the cell of the kernel `velocity`."""
         return []
 
-    def carrying(self, kernel, k: int, fluid: str) -> tuple:
+    def carrying(
+        self, kernel: KernelText, k: int, fluid: str
+    ) -> tuple[str, *tuple[Expression, ...]]:
         """The condition that a cell carries field k of `sloped`, see RowSums.farthest."""
         return (fluid,)
 
-    def store_velocity(self, kernel, slot: int, value) -> None:
+    def store_velocity(self, kernel: KernelText, slot: int, value: Expression) -> None:
         """Store a component of the velocity, or a further value, in the block of planes."""
         kernel.argument("u_first", "int64")
         kernel.write("u", "real", self.grid, slot, HERE, value, IN_BLOCK)
 
-    def change(self, parity: int):
+    def change(self, parity: int) -> RowSums:
         """Sums over the fluid cells of each row of (u - u')^2 and u^2; stores u.
 
         u' is read from a copy of the array into which u is stored: on an H200, a kernel that
@@ -153,7 +159,7 @@ class Diagnostics:
         kernel.add(dot(u, u), fluid)
         return kernel
 
-    def flux(self, parity: int):
+    def flux(self, parity: int) -> RowSums:
         """Sums over the fluid cells of each row of the momentum j, of u, and of |u|."""
         kernel = self._sums("flux", "j, u, sqrt(u.u)", self.fluid.grid, parity)
         fluid = "1" if self.fluid.grid.over == "nodes" else FLUID
@@ -162,12 +168,12 @@ class Diagnostics:
             kernel.add(value, fluid)
         return kernel
 
-    def vorticity(self):
+    def vorticity(self) -> KernelText:
         """The curl of the velocity field by finite differences; 0 in solids."""
         kernel = self._derived("vorticity", "omega = curl u, central differences")
         return self._stored(kernel, self._curl(kernel, PLACE))
 
-    def q_criterion(self):
+    def q_criterion(self) -> KernelText:
         """Q = (Omega:Omega - S:S) / 2 of the velocity gradient; 0 in solids."""
         kernel = self._derived("q_criterion", "Q = -(du_a/dx_b) (du_b/dx_a) / 2")
         axes = range(self.lattice.D)
@@ -175,7 +181,7 @@ class Diagnostics:
                  for a in axes for b in axes}  # fmt: skip
         return self._stored(kernel, [-dot(slope.values(), [slope[b, a] for a, b in slope]) / 2])
 
-    def _derived(self, role: str, equations: str):
+    def _derived(self, role: str, equations: str) -> KernelText:
         """A kernel that computes a field from the velocities of neighbours."""
         kernel = self.fluid.block_kernel(role, equations, grid=self.grid)
         kernel.optional = True
@@ -183,7 +189,10 @@ class Diagnostics:
         kernel.argument("derived_out", "real*")
         return kernel
 
-    def _stored(self, kernel, values: list, hidden: str = "solid", *more):
+    def _stored(
+        self, kernel: KernelText, values: Sequence[Expression], hidden: str = "solid",
+        *more: Expression,
+    ) -> KernelText:  # fmt: skip
         """Store values of the cell in `derived_out`; 0 where the C text `hidden` is true.
 
         In this text {1}, {2}, … are replaced by the expressions `more`.
@@ -194,7 +203,7 @@ class Diagnostics:
             kernel.do(text, value, *more, writes="derived_out")
         return kernel
 
-    def enstrophy(self):
+    def enstrophy(self) -> RowSums:
         """Sums of omega.omega / 2 and |grad phi|^power over the fluid cells of each row."""
         text = "omega.omega / 2, omega = curl u by central differences"
         kernel = self._sums("enstrophy", text, self.grid)
@@ -210,7 +219,7 @@ class Diagnostics:
             kernel.add(sqrt(dot(slopes, slopes)), FLUID)
         return kernel
 
-    def transport(self, numbers: tuple[int, ...]):
+    def transport(self, numbers: tuple[int, ...]) -> RowSums:
         """Sums over the fluid cells of each row of u_a phi, d_a phi and |grad phi|^2.
 
         `numbers`: those of the fields phi among `sloped`; the columns of one follow another's.
@@ -228,7 +237,7 @@ class Diagnostics:
                 kernel.add(value, FLUID)
         return kernel
 
-    def _sums(self, role: str, equations: str, over, parity: int | None = None) -> RowSums:
+    def _sums(self, role: str, equations: str, over: AnyGrid, parity: int | None = None) -> RowSums:
         """A kernel of sums over rows: of cells with flags, or of nodes, depending on the grid."""
         if over.over == "nodes":
             kernel = RowSums(role, equations, "node_rows", parity=parity)
@@ -240,18 +249,18 @@ class Diagnostics:
         self.fluid.find_cell(kernel, over)
         return kernel
 
-    def _solid(self, kernel) -> None:
+    def _solid(self, kernel: KernelText) -> None:
         """Declare `solid`. The flags begin at plane `first` of the array."""
         kernel.argument("flags", self.flags)
         kernel.argument("first", "int64")
         kernel.do(f"const int solid = !(flags[{PLACE}] & 1);")
 
-    def _curl(self, kernel, flag: str) -> list:
+    def _curl(self, kernel: KernelText, flag: str) -> list[Expression]:
         pairs = ((1, 2), (2, 0), (0, 1)) if self.lattice.D == 3 else ((0, 1),)
         curl = [self._slope(kernel, a, b, flag) - self._slope(kernel, b, a, flag) for a, b in pairs]
         return [kernel.let(f"omega_{k}", component) for k, component in enumerate(curl)]
 
-    def _slope(self, kernel, axis: int, component: int, flag: str):
+    def _slope(self, kernel: KernelText, axis: int, component: int, flag: str) -> Expression:
         """du_component / dx_axis; one-sided next to a solid or a wall, zero between two.
 
         On a staggered lattice the neighbours along the axis are not stored. There the slopes along
@@ -261,7 +270,8 @@ class Diagnostics:
         directions = self.lattice.stencil[1::2]
         if not self.lattice.staggered:
             return self._along(kernel, axis, component, flag)[0]
-        total, planes = 0, 0
+        total: Expression = 0
+        planes: Expression = 0
         for other in (k for k in range(self.lattice.D) if k != axis):
             diagonals = [k for k, v in enumerate(directions) if v[axis] and v[other]]
             parts = [self._along(kernel, k, component, flag) for k in diagonals]
@@ -270,32 +280,36 @@ class Diagnostics:
             total, planes = total + there * slopes / 2, planes + there
         return total * Piecewise((Rational(1, 2), planes > 1), (1, True))
 
-    def _along(self, kernel, k: int, component: int, flag: str):
+    def _along(
+        self, kernel: KernelText, k: int, component: int, flag: str
+    ) -> tuple[Expression, Expression]:
         """v.grad u_component for v = stencil[2 k + 1], and the number of its fluid neighbours."""
         (below, above), half, neighbours = self._sides(kernel, k, component, flag)
         return half * (below + above), neighbours
 
-    def _square(self, kernel, component: int, flag: str):
+    def _square(self, kernel: KernelText, component: int, flag: str) -> Expression:
         """|grad phi|^2 of value `component`: the mean over both sides of squared differences.
 
         Next to a solid or a wall that of the other side. Unlike the square of central differences
         it includes the shortest waves, and its error is a quarter as large.
         """
-        found = 0
+        found: Expression = 0
         for axis in range(self.lattice.D):
             (below, above), half, _ = self._sides(kernel, axis, component, flag)
             found += half * (below**2 + above**2)
         return found
 
-    def _sides(self, kernel, k: int, component: int, flag: str):
+    def _sides(
+        self, kernel: KernelText, k: int, component: int, flag: str
+    ) -> tuple[tuple[Expression, Expression], Expression, Expression]:
         """Differences along v = stencil[2 k + 1] to both neighbours, 0 for those that are no fluid.
 
         Also the factor of their mean, 1/2 or 1, and the number of fluid neighbours.
         """
         step = self.lattice.offset_of(self.lattice.stencil[2 * k + 1])
 
-        def value(sign):
-            offset = tuple(sign * s for s in step)
+        def value(sign: int) -> Symbol:
+            offset = (sign * step[0], sign * step[1], sign * step[2])
             name = f"u_{component}_{k}_{'mcp'[sign + 1]}" if sign else f"u_{component}"
             kernel.argument("u_first", "int64")
             return kernel.read(name, "u", "real", self.grid, component, offset, IN_BLOCK)
@@ -308,20 +322,3 @@ class Diagnostics:
         above = Piecewise((value(1) - value(0), high > 0), (0, True))
         half = Piecewise((Rational(1, 2), low * high > 0), (1, True))
         return (below, above), half, low + high
-
-
-def plane_sums() -> KernelText:
-    """Sums over the rows of each plane, in their order, or maxima in some columns.
-
-    The cell function adds a number of a row to the total of its column; maxima[k]: whether column k
-    is a maximum.
-    """
-    kernel = KernelText("plane_sums", "planes", "sum[plane, k] = sum over rows of row_sums")
-    for name in ("rows", "columns"):
-        kernel.argument(name, "int")
-    kernel.argument("maxima", "int32*")
-    kernel.argument("row_sums", "double*")
-    kernel.argument("sum", "double*")
-    larger = "value > *total ? value : *total"
-    kernel.do(f"*total = maxima[column] ? ({larger}) : *total + value;", writes="sum")
-    return kernel

@@ -1,5 +1,6 @@
 """The text of a kernel: the values that it collected, in an order that is valid in C."""
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import ClassVar
 
@@ -9,9 +10,10 @@ from sympy.logic.boolalg import BooleanFunction
 
 from mpilbm.codegen.printer import c_text
 from mpilbm.codegen.program import Argument, Kernel
-from mpilbm.codegen.text.cse import share
+from mpilbm.codegen.text.cse import Shared, share
 from mpilbm.codegen.text.parts import Load, centre
 from mpilbm.codegen.text.values import KernelValues
+from mpilbm.model.expressions import Expression
 
 CELL_HEAD = "int64 plane, int row, int row_m, int row_p, int x, int x_m, int x_p"
 HEAD = {
@@ -75,12 +77,15 @@ class KernelText(KernelValues):
         return [*lines, *forget, *stores]
 
     @cached_property
-    def shared(self) -> tuple[list, list]:
+    def shared(self) -> Shared:
         """`share` of all definitions and of the expressions of all statements."""
         wanted = [e for statement in self.statements for e in statement.expressions]
         return share([*self.definitions.values(), *wanted])
 
-    def _define(self, expression, known, done, lines) -> None:
+    def _define(
+        self, expression: Expression, known: Mapping[Symbol, Expression], done: set[Symbol],
+        lines: list[str],
+    ) -> None:  # fmt: skip
         """Append definitions of all values that an expression uses, in an order valid in C."""
         for name in sorted(expression.free_symbols, key=str):
             if name in done:
@@ -145,7 +150,7 @@ class KernelText(KernelValues):
         return f"FOR_{self.over.upper()}{'_SENT' if self.sent else ''}({functions})"
 
     def _sorted(self) -> list[str]:
-        def rank(name):
+        def rank(name: str) -> tuple[int, str]:
             kind = self.arguments[name]
             return next(k for k, end in enumerate(ORDER) if kind.endswith(end)), name
 

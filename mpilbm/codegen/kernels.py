@@ -1,6 +1,8 @@
 """The kernels that change a fluid: collide-stream, initial state, import of a state."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TypedDict
 
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.model import Model
@@ -8,7 +10,10 @@ from mpilbm.codegen.nodes import NodeText
 from mpilbm.codegen.paired_cells import PairText
 from mpilbm.codegen.printer import AsStored, AsStoredOwn, symbol
 from mpilbm.codegen.program import FORCE
-from mpilbm.layouts import HERE, Layout
+from mpilbm.codegen.text.cell_kernel import CellKernel
+from mpilbm.layouts import HERE, AnyGrid, Layout, Place, Read
+from mpilbm.layouts.grid import Grid
+from mpilbm.model.expressions import Expression, Populations
 from mpilbm.physics.lattices import Lattice
 
 CELL = "MAYBE_UNUSED const int64 cell = ((plane - origin) * rows + row) * nx + x;"
@@ -20,6 +25,19 @@ const int within = node_cell[node_start[plane] + node], row = within / nx, x = w
 def flags_type(lattice: Lattice) -> str:
     """C type of the flags of a cell: one bit for itself and one for each neighbour."""
     return "uint8*" if len(lattice.stencil) < 8 else "uint16*"
+
+
+class Options(TypedDict, total=False):
+    """Options of FluidKernels."""
+
+    paired: bool
+    unit: int
+    rounded: bool
+    stressed: bool
+    held: bool
+    walled: bool
+    storage: str
+    periodic: bool
 
 
 class FluidKernels:
@@ -41,7 +59,7 @@ class FluidKernels:
         self, model: Model, layout: Layout, *, paired: bool = False, unit: int = 1,
         rounded: bool = False, stressed: bool = False, held: bool = False, walled: bool = False,
         storage: str = "float32", periodic: bool = True, field: str = "f",
-    ):  # fmt: skip
+    ) -> None:  # fmt: skip
         self.stressed, self.held = stressed, held
         self.model, self.layout, self.lattice = model, layout, model.lattice
         self.rounded = rounded and layout.populations
@@ -51,11 +69,12 @@ class FluidKernels:
         by_cell = model.forcing is not None and model.forcing.by_cell
         self.paired = self.paired and not by_cell  # a pair of cells reads one array only
         layout.check_in_place(self.lattice)
-        self.grid = layout.grid(self.lattice, 1, 1, 1, storage=storage)
-        self.grid = replace(self.grid, name=field)
+        grid: AnyGrid = layout.grid(self.lattice, 1, 1, 1, storage=storage)
+        self.grid: AnyGrid = replace(grid, name=field)
         if not periodic:
             self.grid = replace(self.grid, wraps=None)
         if walled:
+            assert isinstance(self.grid, Grid)  # only dense fields have rows
             self.grid = replace(self.grid, returning=layout.returning(self.lattice))
         if by_cell:
             self.model = replace(model, force_grid=self.grid.beside(FORCE, self.lattice.D))
@@ -70,7 +89,9 @@ class FluidKernels:
         """The array that a step reads ("in") or writes ("out"); the same one in place."""
         return f"f_{way}" if self.layout.buffers > 1 else "f"
 
-    def incoming(self, kernel, parity: int, pointer: str, prefix: str = "f") -> list:
+    def incoming(
+        self, kernel: CellKernel, parity: int, pointer: str, prefix: str = "f"
+    ) -> list[Expression]:
         """The incoming populations of the cell; names of values begin with `prefix`."""
         read = self.reader(kernel, pointer, prefix)
         f = self.layout.incoming(self.lattice, parity, read, self.model.rest)
@@ -78,45 +99,45 @@ class FluidKernels:
             f_i if f_i.is_Symbol else kernel.let(f"{prefix}_{i}", f_i) for i, f_i in enumerate(f)
         ]
 
-    def outgoing(self, kernel, parity: int) -> list:
+    def outgoing(self, kernel: CellKernel, parity: int) -> list[Expression]:
         """The outgoing populations of the step before one of this parity."""
         read = self.reader(kernel, "f", "f")
         return self.layout.outgoing(self.lattice, parity, read, self.model.rest)
 
-    def reader(self, kernel, pointer: str, prefix: str):
+    def reader(self, kernel: CellKernel, pointer: str, prefix: str) -> Read:
         """The function with which layouts read populations."""
 
-        def read(name, place):
+        def read(name: int | str, place: Place) -> Expression:
             return kernel.read(f"{prefix}_{name}", pointer, "store", self.grid, *place)
 
         return read
 
-    def collide(self, kernel, f) -> list:
+    def collide(self, kernel: CellKernel, f: Populations) -> list[Expression]:
         """The Q outgoing populations from the incoming ones; declares the rates."""
         return replace(self.model, unit=kernel.unit).collide(kernel, f, self.rates(kernel))
 
-    def rates(self, kernel) -> dict:
+    def rates(self, kernel: CellKernel) -> dict[str, Expression]:
         """{name: argument of the kernel}."""
         names = self.model.collision.arguments(1.0, self.lattice)
         return {name: kernel.argument(name, "real") for name in names}
 
-    def store(self, kernel, parity: int, f, pointer: str) -> None:
+    def store(self, kernel: KernelText, parity: int, f: Populations, pointer: str) -> None:
         """Store what the layout stores of the outgoing populations."""
         kept = self.layout.stored(self.lattice, parity, f, self.model.rest)
         for (place, value), head in zip(kept, self._heads(kept), strict=True):
             kernel.write(pointer, "store", self.grid, *place, value, head=head)
 
-    def _heads(self, kept) -> list:
+    def _heads(self, kept: Sequence[tuple[Place, Expression]]) -> list[Expression]:
         """For each (place, value): the value whose tail it carries, or None."""
         values = {place.slot: value for place, value in kept}
         tails = (self.grid.tail_in(place.slot) for place, _ in kept)
         return [values[tail.head] if tail else None for tail in tails]
 
-    def stored_places(self, parity: int) -> list:
+    def stored_places(self, parity: int) -> list[Place]:
         """Places of the values that the step before one of this parity stored."""
         return self.layout.writes(self.lattice, (parity - 1) % self.layout.parities)
 
-    def collide_stream(self, parity: int):
+    def collide_stream(self, parity: int) -> KernelText:
         """One step of the cells of some planes."""
         text = f"{self.lattice.name}, layout {self.layout.name}: {self.model.collision.__doc__}"
         kernel = self._update("collide_stream", text, parity)
@@ -125,7 +146,9 @@ class FluidKernels:
             f_star = self.mass_kept(kernel, f_star)
         return self.store_step(kernel, parity, f_star)
 
-    def store_step(self, kernel, parity: int, f_star, pointer: str = "") -> KernelText:
+    def store_step(
+        self, kernel: KernelText, parity: int, f_star: Populations, pointer: str = ""
+    ) -> KernelText:
         """Store the outgoing populations of a step, by default in the array `pointer("out")`."""
         pointer = pointer or self.pointer("out")
         if not self.writes_other_array():
@@ -136,7 +159,10 @@ class FluidKernels:
             kernel.send(pointer, "store", self.grid, place.slot, value, head)
         return kernel
 
-    def mass_kept(self, kernel, f_star, density=None, name: str = "leaves") -> list:
+    def mass_kept(
+        self, kernel: CellKernel, f_star: Populations, density: Expression = None,
+        name: str = "leaves",
+    ) -> list[Expression]:  # fmt: skip
         """f* with f*_0 = density - sum_{i>0} f*_i, in terms of the values as they are stored.
 
         Rounding to nearest is biased where the distribution of a population is asymmetric: a
@@ -162,7 +188,7 @@ class FluidKernels:
         places = self.layout.writes(self.lattice, 0)
         return self.layout.buffers > 1 and all(place.offset == HERE for place in places)
 
-    def initialise(self, parity: int):
+    def initialise(self, parity: int) -> KernelText:
         """The outgoing populations of step -1, from rho and u."""
         text = "f_out in equilibrium at rho, u: sum_i c_i f_out_i = rho u + F/2"
         kernel = self.block_kernel("initialise", text, parity)
@@ -187,7 +213,7 @@ class FluidKernels:
         self.store(kernel, before, self.model.initial(kernel, density, u, stress, rates), "f")
         return kernel
 
-    def hold(self, parity: int):
+    def hold(self, parity: int) -> KernelText:
         """One step at a prescribed velocity."""
         title = (self.model.hold.__doc__ or "").partition("\n")[0]
         kernel = self.block_kernel("hold", title, parity)
@@ -203,15 +229,15 @@ class FluidKernels:
         self.store(kernel, parity, f_star, self.pointer("out"))
         return kernel
 
-    def export_state(self, parity: int):
+    def export_state(self, parity: int) -> KernelText:
         """All stored values of each cell in canonical order, exactly, in the widest format."""
         kernel = self._state_kernel("export", "state[plane, i, row, x] = f_out_i", parity)
         for canonical, address, suffix in self._addresses(kernel, parity):
             kernel.do(f"COPY(state, {canonical}, BITS{suffix}(f, {address}));", writes="state")
         return kernel
 
-    def import_state(self, parity: int):
-        """The inverse of `export_state`."""
+    def import_state(self, parity: int) -> KernelText:
+        """Set all stored values of each cell, which are given in canonical order."""
         kernel = self._state_kernel("import", "f_out_i = state[plane, i, row, x]", parity)
         kernel.optional = True
         for canonical, address, suffix in self._addresses(kernel, parity):
@@ -225,7 +251,7 @@ class FluidKernels:
         kernel.argument("f", "store*")
         return kernel
 
-    def _addresses(self, kernel, parity: int):
+    def _addresses(self, kernel: KernelText, parity: int) -> Iterator[tuple[str, str, str]]:
         """C text of the indices of each stored value in the canonical state and in the field.
 
         With the suffix of the macros for its format.
@@ -237,7 +263,7 @@ class FluidKernels:
             yield canonical, kernel.address(self.grid, *place), suffix
 
     def block_kernel(
-        self, role: str, equations: str, parity: int | None = None, grid=None
+        self, role: str, equations: str, parity: int | None = None, grid: AnyGrid | None = None
     ) -> KernelText:
         """A kernel that also uses plain arrays, which begin at plane `origin`."""
         grid = grid or self.grid
@@ -245,7 +271,7 @@ class FluidKernels:
         self.find_cell(kernel, grid)
         return kernel
 
-    def find_cell(self, kernel: KernelText, grid) -> None:
+    def find_cell(self, kernel: KernelText, grid: AnyGrid) -> None:
         """Declare `cell`, the index of the kernel's cell in plain arrays, and its row and x."""
         kernel.sizes(grid)
         kernel.argument("origin", "int64")

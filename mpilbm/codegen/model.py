@@ -1,12 +1,13 @@
 """The equations of one fluid as symbols: rho and u, collision, initial state."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from mpilbm.codegen.coordinates import given
 from mpilbm.codegen.program import FORCE
+from mpilbm.codegen.text.cell_kernel import CellKernel
 from mpilbm.formulas.values import CellValue
-from mpilbm.layouts import HERE
+from mpilbm.layouts import HERE, AnyGrid
+from mpilbm.model.expressions import Expression, Let, Populations, Rates, Stress, Vector
 from mpilbm.physics.algebra import dot, expanded, pairs
 from mpilbm.physics.collisions import Collision, unnamed
 from mpilbm.physics.forcing import Forcing
@@ -29,14 +30,14 @@ class Model:
     forcing: Forcing | None
     offset: bool
     unit: int = 1
-    force_grid: Any = None
+    force_grid: AnyGrid | None = None
 
     @property
     def any_unit(self) -> bool:
         """Whether the equilibrium is the same in any unit of mass."""
         return self.collision.equilibrium.any_unit
 
-    def structure(self) -> dict:
+    def structure(self) -> dict[str, object]:
         """Everything that changes the kernel text, as plain data."""
         return {
             "lattice": self.lattice.name,
@@ -50,24 +51,27 @@ class Model:
         """The coordinates: "xy" or "xyz"."""
         return AXES[: self.lattice.D]
 
-    def force(self, kernel) -> list:
+    def force(self, kernel: CellKernel) -> list[Expression]:
         """The force per volume, D symbols of the kernel (zeros without a force)."""
         if self.forcing is None:
             return [0] * self.lattice.D
         values = enumerate(self.forcing.components())
         return [self.unit * self._component(kernel, k, value) for k, value in values]
 
-    def _component(self, kernel, k: int, value: CellValue):
+    def _component(self, kernel: CellKernel, k: int, value: CellValue) -> Expression:
         """A component of the force: computed in the cell, or read from the array of all cells."""
         if value.field is None:
             return given(kernel, value, self.lattice)
+        assert self.force_grid is not None  # FluidKernels gives it to such a force
         return kernel.read(value.name, FORCE, "real", self.force_grid, k, HERE)
 
-    def rest(self, density):
+    def rest(self, density: Expression) -> Expression:
         """rho from the sum of the stored populations."""
         return self.unit + density if self.offset else density
 
-    def macroscopic(self, kernel, f, half: int):
+    def macroscopic(
+        self, kernel: CellKernel, f: Populations, half: int
+    ) -> tuple[Expression, Expression, list[Expression]]:
         """density, rho, u of Q populations; u = (sum_i c_i f_i + half F/2) / rho, or over rho_0.
 
         `half` is +1 for incoming and -1 for outgoing populations.
@@ -77,7 +81,7 @@ class Model:
         u = self.collision.velocity(self.momentum(kernel, f, half), rho)
         return density, rho, [kernel.let(f"u_{a}", v) for a, v in zip(self.axes, u, strict=True)]
 
-    def momentum(self, kernel, f, half: int) -> list:
+    def momentum(self, kernel: CellKernel, f: Populations, half: int) -> list[Expression]:
         """sum_i c_i f_i + half F/2."""
         forces = enumerate(self.force(kernel))
         return [dot([c[a] for c in self.lattice.c], f) + half * F / 2 for a, F in forces]
@@ -87,18 +91,23 @@ class Model:
         """1 where the velocity of the collision includes half of the force, else 0."""
         return int(self.forcing is not None and self.forcing.inside)
 
-    def source(self, density, rho, u, F):
+    def source(
+        self, density: Expression, rho: Expression, u: Vector, F: Vector
+    ) -> list[Expression] | None:
         """The force term F_i at the velocity of the collision, or None."""
         if self.forcing is None:
             return None
         return self.forcing.source(self.lattice, self.collision, density, rho, u, F)
 
-    def collide(self, kernel, f, rates: dict) -> list:
+    def collide(self, kernel: CellKernel, f: Populations, rates: Rates) -> list[Expression]:
         """The Q outgoing populations of a cell, from the incoming ones."""
         density, rho, u = self.macroscopic(kernel, f, self.half)
         return self.collide_at(f, density, rho, u, self.force(kernel), rates, kernel.let)
 
-    def collide_at(self, f, density, rho, u, F, rates: dict, let=unnamed) -> list:
+    def collide_at(
+        self, f: Populations, density: Expression, rho: Expression, u: Vector, F: Vector,
+        rates: Rates, let: Let = unnamed,
+    ) -> list[Expression]:  # fmt: skip
         """The outgoing populations at a given velocity u and force F; `let` as for Collision."""
         source = self.source(density, rho, u, F)
         inside = source if self.half else None
@@ -108,9 +117,13 @@ class Model:
         f_star = self.collision.collide(self.lattice, f, density, rho, u, inside, rates, let)
         return f_star if self.half or source is None else _sum(f_star, source)
 
-    def stress(self, f, density, rho, u, source, let) -> dict:
+    def stress(
+        self, f: Populations, density: Expression, rho: Expression, u: Vector,
+        source: Populations | None, let: Let,
+    ) -> Stress:  # fmt: skip
         """{(a, b): second moment of f - feq + F/2}, a <= b, without the trace."""
-        c, D, stress = self.lattice.c, self.lattice.D, {}
+        c, D = self.lattice.c, self.lattice.D
+        stress: dict[tuple[int, int], Expression] = {}
         feq = self.collision.feq(self.lattice, density, rho, u)
         for a, b in pairs(D):
             cc = [v[a] * v[b] for v in c]
@@ -119,10 +132,13 @@ class Model:
         mean = let("stress_mean", sum(stress[a, a] for a in range(D)) / D)
         return {(a, b): v - mean if a == b else v for (a, b), v in stress.items()}
 
-    def local_rates(self, stress, rho, rates: dict, let) -> dict:
+    def local_rates(
+        self, stress: Stress, rho: Expression, rates: Rates, let: Let
+    ) -> dict[str, Expression]:
         """The rates in a cell with this stress, from those of the fluid."""
         closure, collision = self.collision.closure, self.collision
         assert closure is not None  # only then rates are local
+        assert collision.shear_rate is not None  # Collision.problems refuses other closures
         own = {name: rates[name] for name in closure.arguments(self.lattice)}
         rates = {name: rate for name, rate in rates.items() if name not in own}
         (inverse,) = collision.velocity([1], rho)
@@ -131,7 +147,10 @@ class Model:
         )
         return collision.local_rates(rates, omega)
 
-    def initial(self, kernel, density, u, stress=None, rates=None) -> list:
+    def initial(
+        self, kernel: CellKernel, density: Expression, u: Vector,
+        stress: Vector | None = None, rates: Rates | None = None,
+    ) -> list[Expression]:  # fmt: skip
         """Outgoing populations of a cell at rho and u in equilibrium: feq_i + F_i / 2.
 
         If the force acts outside the collision: feq_i + F_i, at the velocity of the collision.
@@ -143,6 +162,7 @@ class Model:
         feq = self.collision.feq(self.lattice, density, rho, u)
         source = self.source(density, rho, u, F)
         if stress is not None:
+            assert rates is not None  # with stresses the result is that of a collision
             f = _sum(feq, populations(self.lattice, 0, [0] * self.lattice.D, stress))
             if source is not None and self.half:
                 f = _sum(f, [-F_i / 2 for F_i in source])
@@ -152,7 +172,7 @@ class Model:
             return feq
         return _sum(feq, [F_i / 2 for F_i in source] if self.half else source)
 
-    def _colliding(self, kernel, rho, u, F) -> list:
+    def _colliding(self, kernel: CellKernel, rho: Expression, u: Vector, F: Vector) -> Vector:
         """The velocity at which a fluid of velocity u collides."""
         if self.half or self.forcing is None:
             return u
@@ -160,7 +180,9 @@ class Model:
         parts = zip(self.axes, u, push, strict=True)
         return [kernel.let(f"v_{a}", u_a - p / 2) for a, u_a, p in parts]
 
-    def hold(self, kernel, f, u, rate, rates: dict) -> list:
+    def hold(
+        self, kernel: CellKernel, f: Populations, u: Vector, rate: Expression, rates: Rates
+    ) -> list[Expression]:
         """A collision at a prescribed velocity u: j* = j + rate (rho u - j), all else unchanged.
 
         Repeated steps relax the pressure and the stresses to those of the flow u. The term
@@ -181,5 +203,5 @@ class Model:
         return _sum(f_star, [(rate - 1) * each for each in added])
 
 
-def _sum(a, b) -> list:
+def _sum(a: Populations, b: Populations) -> list[Expression]:
     return [x + y for x, y in zip(a, b, strict=True)]

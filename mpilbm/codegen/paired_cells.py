@@ -1,10 +1,16 @@
 """A kernel over cells whose CUDA text updates two neighbours along x with each thread."""
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from sympy import Symbol
+
 from mpilbm.codegen.kernel_text import HEAD, KernelText
+from mpilbm.codegen.program import Access
 from mpilbm.codegen.text.parts import Statement, centre
+from mpilbm.layouts import AnyGrid, Offset
 from mpilbm.layouts.grid import CELL, CellNames, Grid
+from mpilbm.model.expressions import Expression
 
 
 class Field(NamedTuple):
@@ -32,22 +38,36 @@ class PairText(KernelText):
         super().__init__(role, "pairs", equations, unit, parity=parity, phase="collide")
         self.fields: dict[tuple[str, str], Field] = {}  # by the way of access and the grid's name
 
-    def read(self, name, pointer, type, grid, slot, offset, cell=None):
+    def read(
+        self, name: str, pointer: str, type: str, grid: AnyGrid, slot: int, offset: Offset,
+        cell: CellNames | None = None,
+    ) -> Symbol:  # fmt: skip
         """Load a value; keeps the field that holds it."""
-        self.fields["read", grid.name] = Field(pointer, grid)
+        self._keep("read", pointer, grid)
         return super().read(name, pointer, type, grid, slot, offset, cell)
 
-    def write(self, pointer, type, grid, slot, offset, expression, cell=None, head=None):
+    def write(
+        self, pointer: str, type: str, grid: AnyGrid, slot: int, offset: Offset,
+        expression: Expression, cell: CellNames | None = None, head: Expression = None,
+    ) -> None:  # fmt: skip
         """Store a value; keeps the field that holds it."""
-        self.fields["write", grid.name] = Field(pointer, grid)
+        self._keep("write", pointer, grid)
         super().write(pointer, type, grid, slot, offset, expression, cell, head)
 
-    def send(self, pointer, type, grid, slot, expression, head=None):
-        """As `write`, past the cache of a CPU."""
-        self.fields["write", grid.name] = Field(pointer, grid)
+    def send(
+        self, pointer: str, type: str, grid: AnyGrid, slot: int, expression: Expression,
+        head: Expression = None,
+    ) -> None:  # fmt: skip
+        """Store a value past the cache of a CPU; keeps the field that holds it."""
+        self._keep("write", pointer, grid)
         super().send(pointer, type, grid, slot, expression, head)
 
-    def functions(self, declared):
+    def _keep(self, way: str, pointer: str, grid: AnyGrid) -> None:
+        """Keep the field of an access; its grid is dense, because pairs are cells of a row."""
+        assert isinstance(grid, Grid)
+        self.fields[way, grid.name] = Field(pointer, grid)
+
+    def functions(self, declared: str) -> str:
         """Add the functions of the equations, from array to array, and of the pair of cells."""
         reals = [name for name in self._sorted() if self.arguments[name] == "real"]
         numbers = "".join(f", real {name}" for name in (*reals, *self.coordinates))
@@ -80,14 +100,16 @@ class PairText(KernelText):
         cell = CellNames(x=f"x + {k}")
         return [centre(index(cell)) for index, _ in self.coordinates.values()]
 
-    def _by_parity(self, access, places) -> list[str]:
+    def _by_parity(
+        self, access: Callable[[int, Access, int], str], places: Sequence[Access]
+    ) -> list[str]:
         """C lines that load or store all places, for both kinds of rows if there are two."""
         staggered = any(field.grid.staggered for field in self.fields.values())
         level = (-1, 1) if staggered and any(p.offset[2] for p in places) else (0,)
         odd, *even = ([access(k, p, side) for k, p in enumerate(places)] for side in level)
         return ["if (ODD) {", *odd, "} else {", *even[0], "}"] if even else odd
 
-    def _load(self, k: int, place, level: int) -> str:
+    def _load(self, k: int, place: Access, level: int) -> str:
         pointer, grid = self.fields["read", place.buffer]
         one, other = self._addresses(grid, place, level)
         if other is None:
@@ -97,7 +119,7 @@ class PairText(KernelText):
             f"arrives[1][{k}] = LOAD_OWN({pointer}, {other});"
         )
 
-    def _store(self, k: int, place, level: int) -> str:
+    def _store(self, k: int, place: Access, level: int) -> str:
         pointer, grid = self.fields["write", place.buffer]
         one, other = self._addresses(grid, place, level)
         if other is None:
@@ -109,7 +131,7 @@ class PairText(KernelText):
         )
 
     @staticmethod
-    def _addresses(grid: Grid, place, level: int) -> tuple[str, str | None]:
+    def _addresses(grid: Grid, place: Access, level: int) -> tuple[str, str | None]:
         """The addresses for both cells; None for the second if it follows the first.
 
         `level`: the step along x to the neighbours that have the numbers of the cells.

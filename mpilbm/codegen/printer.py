@@ -1,8 +1,10 @@
 """SymPy expressions to C text that is valid for C compilers and for NVRTC."""
 
-from sympy import Function, Mul, Rational, Symbol, fraction
+from sympy import Expr, Function, Mul, Rational, Symbol, fraction
 from sympy.printing.c import C99CodePrinter
 from sympy.printing.precedence import PRECEDENCE
+
+from mpilbm.model.expressions import Expression
 
 
 class AsStored(Function):
@@ -10,7 +12,7 @@ class AsStored(Function):
 
 
 class AsStoredOwn(Function):
-    """As AsStored, for a value that is a multiple of 1 / unit."""
+    """A value after storing and loading, as a multiple of 1 / unit."""
 
 
 class KernelPrinter(C99CodePrinter):
@@ -24,53 +26,53 @@ class KernelPrinter(C99CodePrinter):
 
     largest_product = 6
 
-    def _print_Rational(self, expr):
+    def _print_Rational(self, expr: Expr) -> str:
         return f"R({expr.p}.0 / {expr.q}.0)"
 
-    def _print_Float(self, expr):
+    def _print_Float(self, expr: Expr) -> str:
         return f"R({float(expr)!r})"
 
-    def _print_Integer(self, expr):
+    def _print_Integer(self, expr: Expr) -> str:
         return f"R({expr.p})"
 
-    def _print_Half(self, expr):
+    def _print_Half(self, expr: Expr) -> str:
         return "R(0.5)"
 
-    def _print_Pi(self, expr):
+    def _print_Pi(self, expr: Expr) -> str:
         return f"R({float(expr)!r})"
 
-    def _print_AsStored(self, expr):
+    def _print_AsStored(self, expr: Expr) -> str:
         return f"AS_STORED({self._print(expr.args[0])})"
 
-    def _print_AsStoredOwn(self, expr):
+    def _print_AsStoredOwn(self, expr: Expr) -> str:
         return f"AS_STORED_OWN({self._print(expr.args[0])})"
 
-    def _print_Mul(self, expr):
+    def _print_Mul(self, expr: Expr) -> str:
         number, rest = expr.as_coeff_Mul()
         top, bottom = fraction(rest)
         if bottom == 1:
             return super()._print_Mul(expr)
         return f"DIVIDE({self._print(number * top)}, {self._print(bottom)})"
 
-    def _print_held(self, expr):
+    def _print_held(self, expr: Expr) -> str:
         return f"({self._print(expr.args[0])})"
 
-    def _print_log2(self, expr):
+    def _print_log2(self, expr: Expr) -> str:
         return f"LOG2_1P({self._print(expr.args[0] - 1)})"
 
-    def _print_Max(self, expr):
+    def _print_Max(self, expr: Expr) -> str:
         return self._nested("LARGER", expr)
 
-    def _print_Min(self, expr):
+    def _print_Min(self, expr: Expr) -> str:
         return self._nested("SMALLER", expr)
 
-    def _nested(self, function, expr):
+    def _nested(self, function: str, expr: Expr) -> str:
         first, *rest = map(self._print, expr.args)
         for value in rest:
             first = f"{function}({first}, {value})"
         return first
 
-    def _print_Add(self, expr, order=None):
+    def _print_Add(self, expr: Expr, order: str | None = None) -> str:
         terms = [_signed(term) for term in self._as_ordered_terms(expr, order=order)]
         text = ""
         for minus, term in sorted(terms, key=lambda signed: bool(_product(signed[1]))):
@@ -83,7 +85,7 @@ class KernelPrinter(C99CodePrinter):
                 text += sign + self.parenthesize(term, PRECEDENCE["Mul"])
         return text
 
-    def _print_Pow(self, expr):
+    def _print_Pow(self, expr: Expr) -> str:
         base, exponent = expr.as_base_exp()
         if exponent == -Rational(1, 2):
             return f"DIVIDE(R(1), sqrt({self._print(base)}))"
@@ -94,13 +96,13 @@ class KernelPrinter(C99CodePrinter):
         return super()._print_Pow(expr)
 
 
-def _signed(term):
+def _signed(term: Expr) -> tuple[bool, Expr]:
     """(whether it is subtracted, the term without its sign)."""
     minus = term.as_coeff_Mul()[0].is_negative
     return minus, -term if minus else term
 
 
-def _product(term):
+def _product(term: Expr) -> tuple[Expr, Expr] | None:
     """The two factors of a term without sign, or None; a quotient is not a product."""
     factors = term.as_ordered_factors()
     if any(f.is_Pow and f.exp.is_negative for f in factors):
@@ -119,7 +121,7 @@ FUNCTIONS = {  # of mpilbm/formulas/functions.py, and of the prelude
 _printer = KernelPrinter({"user_functions": FUNCTIONS})
 
 
-def c_text(expression) -> str:
+def c_text(expression: Expression) -> str:
     """C text of an expression in type `real`."""
     return _printer.doprint(expression)
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from mpilbm.links.body_links import CHUNK
 
@@ -137,7 +137,7 @@ class Program:
 
     @classmethod
     def from_json(cls, text: str) -> "Program":
-        """The inverse of `to_json`."""
+        """The program of a JSON text that `to_json` returned."""
         data = json.loads(text)
         data["kernels"] = {name: _kernel(entry) for name, entry in data["kernels"].items()}
         sizes = data["sweep_sizes"]
@@ -147,7 +147,7 @@ class Program:
         return cls(**data)
 
 
-def _kernel(entry: dict) -> Kernel:
+def _kernel(entry: dict[str, Any]) -> Kernel:
     accesses = {
         way: tuple(Access(a["buffer"], a["slot"], tuple(a["offset"])) for a in entry[way])
         for way in ("reads", "writes")

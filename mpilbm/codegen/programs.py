@@ -2,9 +2,10 @@
 
 from mpilbm.codegen.diagnostics import Diagnostics
 from mpilbm.codegen.kernel_text import KernelText
-from mpilbm.codegen.kernels import FluidKernels
+from mpilbm.codegen.kernels import FluidKernels, Options
 from mpilbm.codegen.model import Model
 from mpilbm.codegen.program import Program
+from mpilbm.codegen.scalars.kernels import CarryingDiagnostics, CarryingKernels, ScalarKernels
 from mpilbm.codegen.structure import (
     SCALE,
     averaged,
@@ -18,10 +19,11 @@ from mpilbm.codegen.structure import (
     weighed_boundaries,
 )
 from mpilbm.links.row_ends import rows_end_in_walls
+from mpilbm.model.case import Case
 from mpilbm.physics.boundary_capabilities import Behind, Reads
 
 
-def build(case) -> Program:
+def build(case: Case) -> Program:
     """Generate the kernels of a case."""
     if case.coupling:
         return _build_coupled(case)
@@ -30,7 +32,8 @@ def build(case) -> Program:
     texts = [*kernels.all(), *diagnostics.all(), *optional_kernels(case, diagnostics)]
     for parity in range(case.layout.parities):
         texts += list_kernels(case, kernels, parity)
-        texts += _of_scalars(case, kernels, parity) if case.scalars else []
+        if isinstance(kernels, CarryingKernels):
+            texts += _of_scalars(case, kernels, parity)
     top = head(case) + prelude()
     bodies = {kernel.name: kernel.text() for kernel in texts}
     described = {kernel.name: kernel.kernel() for kernel in texts}
@@ -45,7 +48,7 @@ def build(case) -> Program:
     return Program(top, bodies, described, precision.compute, unit, sweep, sizes, **more)
 
 
-def _options_of(case) -> dict:
+def _options_of(case: Case) -> Options:
     """The options of FluidKernels that follow from the box and the precision."""
     half = case.formats.unit == "float16"
     return {
@@ -58,38 +61,39 @@ def _options_of(case) -> dict:
     }
 
 
-def _single(case) -> tuple[FluidKernels, Diagnostics]:
+def _single(case: Case) -> tuple[FluidKernels, Diagnostics]:
     """The kernels of a single fluid."""
     (fluid,), precision = case.fluids, case.precision
     model = Model(case.lattice, fluid.collision, fluid.force, precision.offset)
-    kernels = FluidKernels(model, case.layout, **start(fluid), **_options_of(case))
+    options: Options = {**start(fluid), **_options_of(case)}
+    kernels = FluidKernels(model, case.layout, **options)
     return kernels, Diagnostics(kernels)
 
 
-def _carrying(case) -> tuple[FluidKernels, Diagnostics]:
+def _carrying(case: Case) -> tuple[CarryingKernels, CarryingDiagnostics]:
     """The kernels of a fluid that carries scalars."""
     from mpilbm.codegen.scalars.build import carrying_kernels
-    from mpilbm.codegen.scalars.kernels import CarryingDiagnostics
 
     (fluid,) = case.fluids
-    kernels = carrying_kernels(case, start(fluid) | _options_of(case), _options_of)
+    options: Options = {**start(fluid), **_options_of(case)}
+    kernels = carrying_kernels(case, options, _options_of)
     return kernels, CarryingDiagnostics(kernels, case.sloped)
 
 
-def _of_scalars(case, kernels, parity: int) -> list[KernelText]:
+def _of_scalars(case: Case, kernels: CarryingKernels, parity: int) -> list[KernelText]:
     """The kernels of each scalar alone; their names end in its number."""
     found: list[KernelText] = []
     for k, scalar in enumerate(kernels.scalars):
         view = case.of_scalar(k)
         own = scalar.own(parity) + list_kernels(view, scalar, parity)
-        own += _flux_kernels(view, scalar, parity) if k in case.transported else []
+        own += _flux_kernels(view, scalar, parity) if k in case.needs.transported else []
         for kernel in own:
             kernel.fluid = k + 1
         found += own
     return found
 
 
-def _flux_kernels(view, scalar, parity: int) -> list[KernelText]:
+def _flux_kernels(view: Case, scalar: ScalarKernels, parity: int) -> list[KernelText]:
     """The kernels of the fluxes of a scalar through the links of each of its boundaries."""
     from mpilbm.codegen.bodies.forces import sums_kernel
     from mpilbm.codegen.scalars.fluxes import flux_kernel
@@ -101,8 +105,8 @@ def _flux_kernels(view, scalar, parity: int) -> list[KernelText]:
     return found + ([sums_kernel()] if parity == 0 else [])
 
 
-def _build_coupled(case) -> Program:
-    """As `build`, for coupled fluids; names of kernels of a single fluid end in its number."""
+def _build_coupled(case: Case) -> Program:
+    """Generate the kernels of coupled fluids; names of those of one fluid end in its number."""
     from mpilbm.codegen.coupled.kernels import CoupledDiagnostics, CoupledKernels
 
     kernels, precision = CoupledKernels(case, averaged(case)), case.precision
@@ -119,22 +123,22 @@ def _build_coupled(case) -> Program:
     return Program(head(case) + prelude(), bodies, described, precision.compute, precision.storage)
 
 
-def optional_kernels(case, diagnostics: Diagnostics) -> list:
+def optional_kernels(case: Case, diagnostics: Diagnostics) -> list[KernelText]:
     """The diagnostic kernels that only some cases need: they take seconds to compile."""
     from mpilbm.codegen.points.kernels import PointKernels
     from mpilbm.codegen.statistics import Samples
 
     parities = range(case.layout.parities)
     changes, fluxes, points = options(case)[1:]
-    found = [diagnostics.change(parity) for parity in parities if changes]
+    found: list[KernelText] = [diagnostics.change(parity) for parity in parities if changes]
     found += [diagnostics.flux(parity) for parity in parities if fluxes]
     at_points = PointKernels(diagnostics)
     found += at_points.basic() + (at_points.others() if points else [])
-    found += [diagnostics.transport(case.transported)] if case.transported else []
-    return found + (Samples(diagnostics).all() if case.sampled else [])
+    found += [diagnostics.transport(case.needs.transported)] if case.needs.transported else []
+    return found + (Samples(diagnostics).all() if case.needs.sampled else [])
 
 
-def list_kernels(case, kernels, parity: int) -> list:
+def list_kernels(case: Case, kernels: FluidKernels, parity: int) -> list[KernelText]:
     """The kernels over boundary lists, for steps of this parity."""
     from mpilbm.codegen import boundary_kernels
     from mpilbm.codegen.bodies import cell_values, forces
@@ -158,8 +162,10 @@ def list_kernels(case, kernels, parity: int) -> list:
     )
     found.append(take_in(kernels, parity, lowest))
     for name, boundary in weighed_boundaries(case).items():
-        asked = case.split, case.framed
+        asked = case.needs.split, case.needs.framed
         found.append(forces.force_kernel(kernels, boundary, name, parity, walls, *asked))
-    if case.weighed and parity == 0:
+    if case.needs.weighed and parity == 0:
         found += [forces.sums_kernel(), cell_values.state_kernel()]
-    return found + ([cell_values.stress_kernel(kernels, parity, lowest)] if case.split else [])
+    return found + (
+        [cell_values.stress_kernel(kernels, parity, lowest)] if case.needs.split else []
+    )

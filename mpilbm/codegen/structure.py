@@ -2,16 +2,17 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from mpilbm.codegen.program import POINTS
 from mpilbm.layouts.formats import SCALE, Formats
 from mpilbm.links.row_ends import rows_end_in_walls
-from mpilbm.physics.boundaries import one_face_each
+from mpilbm.model.case import Case, Fluid
+from mpilbm.physics.boundaries import Condition, one_face_each
 from mpilbm.physics.couplings import solids
 
 
-def structure(case) -> dict:
+def structure(case: Case) -> dict[str, Any]:
     """Everything in a case that changes the kernel text, as plain data."""
     if case.coupling:
         return _coupled_structure(case)
@@ -29,24 +30,26 @@ def structure(case) -> dict:
         "wrapping": case.domain.periodic[-1],
         "initial": start(fluid),
         "weighed": list(weighed_boundaries(case)),
-        "framed": case.framed,
-        "split": case.split,
+        "framed": case.needs.framed,
+        "split": case.needs.split,
         "optional": options(case),
     }
 
 
-def _scalar_structure(case) -> dict:
+def _scalar_structure(case: Case) -> dict[str, Any]:
     """The part of `structure` that describes the scalars."""
     from mpilbm.codegen.scalars.build import structure as of_scalars
 
     views = [case.of_scalar(k) for k in range(len(case.scalars))]
     walls = [[boundary_structures(view), rows_end_in_walls(view)] for view in views]
-    return of_scalars(case) | {"walls_of_scalars": walls, "transported": case.transported}
+    return of_scalars(case) | {"walls_of_scalars": walls, "transported": case.needs.transported}
 
 
-def _coupled_structure(case) -> dict:
-    """`structure` of coupled fluids."""
-    forces = [case.coupling.forcing(fluid) for fluid in case.fluids]
+def _coupled_structure(case: Case) -> dict[str, Any]:
+    """Everything in a case of coupled fluids that changes the kernel text, as plain data."""
+    assert case.coupling is not None  # else see `structure`
+    forces = [force for fluid in case.fluids if (force := case.coupling.forcing(fluid))]
+    assert len(forces) == len(case.fluids), "a coupled fluid has a scheme for its force"
     return {
         "lattice": case.lattice.model_dump(),
         "collisions": [fluid.collision.structure() for fluid in case.fluids],
@@ -66,27 +69,36 @@ def _coupled_structure(case) -> dict:
     }
 
 
-def options(case) -> list[bool]:
+def options(case: Case) -> list[bool]:
     """Which of the kernels of `programs.optional_kernels` a case has."""
-    roles = case.kernel_roles
-    return [case.sampled, case.run.compares_velocity, "flux" in roles, POINTS in roles]
+    roles = case.needs.roles
+    return [case.needs.sampled, case.run.compares_velocity, "flux" in roles, POINTS in roles]
 
 
-def averaged(case) -> bool:
+def averaged(case: Case) -> bool:
     """Whether the fields in some walls are means over the neighbouring fluid cells."""
-    walls = (case.coupling.wall(case, boundary.wetting) for _, boundary in solids(case))
+    coupling = case.coupling
+    assert coupling is not None  # it defines these fields
+    walls = (coupling.wall(case, boundary.wetting or {}) for _, boundary in solids(case))
     return any(scale for wall in walls for scale, _ in wall.values())
 
 
-def start(fluid) -> dict:
+class Start(TypedDict):
+    """The options of FluidKernels for the initial state, see there."""
+
+    stressed: bool
+    held: bool
+
+
+def start(fluid: Fluid) -> Start:
     """The options of FluidKernels for the initial state: given stresses, a prescribed velocity."""
     initial = fluid.initial
     return {"stressed": initial.non_equilibrium, "held": initial.iterate > 0}
 
 
-def boundaries(case) -> list:
+def boundaries(case: Case) -> list[Condition]:
     """One boundary for each structure in a case: faces first, by precedence."""
-    found: dict[str, object] = {}
+    found: dict[str, Condition] = {}
     faces = one_face_each(case.boundaries)
     bodies = (body.boundary for body in case.bodies if not body.boundary.conducts)
     for boundary in (*faces, *bodies):
@@ -94,18 +106,18 @@ def boundaries(case) -> list:
     return list(found.values())
 
 
-def weighed_boundaries(case) -> dict[str, Any]:
+def weighed_boundaries(case: Case) -> dict[str, Condition]:
     """One boundary for each structure of the bodies whose forces are measured, by `list_name`."""
-    found = (case.bodies[k].boundary for k in case.weighed)
+    found = (case.bodies[k].boundary for k in case.needs.weighed)
     return {list_name(case, boundary): boundary for boundary in found}
 
 
-def boundary_structures(case) -> list[dict]:
+def boundary_structures(case: Case) -> list[dict[str, Any]]:
     """The distinct structures of all boundaries."""
     return [boundary.structure() for boundary in boundaries(case)]
 
 
-def wall_effects(case) -> list[str]:
+def wall_effects(case: Case) -> list[str]:
     """The properties of walls that kernels of other boundaries in the same cells must include.
 
     "move": some half-way wall moves; "slip": some wall mirrors populations.
@@ -118,7 +130,7 @@ def wall_effects(case) -> list[str]:
     return [name for name, present in effects.items() if present]
 
 
-def list_name(case, boundary) -> str:
+def list_name(case: Case, boundary: Condition) -> str:
     """Name of the kernel that stages the incoming populations of boundaries of this structure."""
     return f"enter_{boundary.name}_{boundary_structures(case).index(boundary.structure())}"
 
@@ -138,7 +150,7 @@ def definitions(
     return head + ("#define INTRINSICS\n" if intrinsics else "")
 
 
-def head(case) -> str:
+def head(case: Case) -> str:
     """The definitions of a case."""
     precision = case.precision
     return definitions(

@@ -100,7 +100,7 @@ class Comparison:
     def _run(self, tables: dict[str, Any], results: Results) -> dict[str, Any]:
         """Run a shortened case into `results`, and return its speed and memory. Collective."""
         with self.opened(tables) as sim:
-            weighed = bool(sim.case.weighed)
+            weighed = bool(sim.case.needs.weighed)
             every = max(1, self.steps // (2 * FORCE_SAMPLES))
             for end in self.sampled:
                 while sim.step < end:

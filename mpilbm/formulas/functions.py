@@ -99,17 +99,17 @@ def _held() -> Any:
         """The value of a number is the number itself."""
 
         @classmethod
-        def eval(cls, x):
+        def eval(cls, x: Any) -> Any:
             return x if x.is_Number else None
 
-        def fdiff(self, argindex=1):
+        def fdiff(self, argindex: int = 1) -> int:
             return 1
 
-        def _eval_is_real(self):
+        def _eval_is_real(self) -> bool | None:
             return self.args[0].is_real
 
         @staticmethod
-        def _imp_(x):
+        def _imp_(x: Any) -> Any:
             return x
 
     return held

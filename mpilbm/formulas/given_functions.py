@@ -29,7 +29,7 @@ class GivenFunction:
     CaseError for an error in the function and for values of a wrong shape or type.
     """
 
-    def __init__(self, call: Callable, dimensions: int, where: str, path: Any = None):
+    def __init__(self, call: Callable[..., Any], dimensions: int, where: str, path: Any = None):
         self.call, self.dimensions, self.where, self.path = call, dimensions, where, path
         self.name = getattr(call, "__name__", type(call).__name__)
         self.timed = self._takes_time()
@@ -73,7 +73,7 @@ class GivenFunction:
         return self._numbers(self._called(places, t), np.shape(places[0]), "a number per point")
 
     def vector(self, places: Sequence[Any], t: float, count: int) -> list[Floats]:
-        """As `scalar`, for a function with `count` components."""
+        """The `count` components at points at time t, each in the shape of the arrays."""
         found, shape = self._called(places, t), np.shape(places[0])
         wanted = f"{count} components: a tuple ({', '.join('uvw'[:count])}), or an array whose "
         wanted += "last axis has the components"

@@ -21,7 +21,9 @@ class NotAFormula(ValueError):
     """A function that cannot be written as a formula; the message is the reason."""
 
 
-def formulas_of(function: Callable, names: Sequence[str], count: int) -> list[str | float]:
+def formulas_of(
+    function: Callable[..., Any], names: Sequence[str], count: int
+) -> list[str | float]:
     """Return the `count` components of `function(*names)`, each a number or the text of a formula.
 
     Conditions of Python (`if x > 0`), values of single cells and functions that formulas do not
@@ -99,15 +101,15 @@ def _condition(value: Any) -> str:
     return value.text if isinstance(value, Symbol) and value.truth else f"{_text(value)} != 0"
 
 
-def _infix(operator: str) -> Callable:
+def _infix(operator: str) -> Callable[..., Any]:
     return lambda a, b: Symbol(f"({_text(a)} {operator} {_text(b)})")
 
 
-def _comparison(operator: str) -> Callable:
+def _comparison(operator: str) -> Callable[..., Any]:
     return lambda a, b: Symbol(f"{_text(a)} {operator} {_text(b)}", truth=True)
 
 
-def _call(name: str) -> Callable:
+def _call(name: str) -> Callable[..., Any]:
     return lambda *values: Symbol(f"{name}({', '.join(map(_text, values))})")
 
 
@@ -145,7 +147,7 @@ def _added(a: Any, b: Any) -> Any:
     return _infix("+")(a, b)
 
 
-_UFUNCS: dict[str, Callable] = {
+_UFUNCS: dict[str, Callable[..., Any]] = {
     "add": _added,
     "subtract": _infix("-"),
     "multiply": _infix("*"),
@@ -182,7 +184,7 @@ def _stacked(values: Sequence[Any], axis: int = 0) -> list[Any]:
     return list(values)
 
 
-_FUNCTIONS: dict[str, Callable] = {
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "where": _chosen,
     "clip": _clipped,
     "zeros_like": lambda like, **_: 0.0,

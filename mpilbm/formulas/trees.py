@@ -14,9 +14,9 @@ import numpy as np
 
 from mpilbm.formulas.functions import power
 
-Tree = float | int | str | tuple  # a number, a name, or (operation, branch, …)
+Tree = float | int | str | tuple[Any, ...]  # a number, a name, or (operation, branch, …)
 
-_NUMPY: dict[str, Callable] = {
+_NUMPY: dict[str, Callable[..., Any]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
@@ -71,7 +71,12 @@ def symbolic(tree: Tree, symbols: Mapping[str, Any]) -> Any:
     return _walk(tree, _sympy_table(), names, lambda number: sympy.Rational(repr(number)))
 
 
-def _walk(tree: Tree, table: Mapping[str, Callable], names: Mapping, number: Callable) -> Any:
+def _walk(
+    tree: Tree,
+    table: Mapping[str, Callable[..., Any]],
+    names: Mapping[str, Any],
+    number: Callable[..., Any],
+) -> Any:
     """Return the value of a tree.
 
     `table` holds the functions of operations, `names` the values of names; `number` converts
@@ -87,7 +92,7 @@ def _walk(tree: Tree, table: Mapping[str, Callable], names: Mapping, number: Cal
 
 
 @cache
-def _sympy_table() -> dict[str, Callable]:
+def _sympy_table() -> dict[str, Callable[..., Any]]:
     """The operations for SymPy; imported on demand, because cached kernels need no SymPy."""
     import sympy
 

@@ -7,6 +7,7 @@ n_0*sin(n_1*x/n_2 - n_3). The kernel text therefore depends on the form of the f
 formula without x, y and z is one number.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -71,18 +72,6 @@ class Plane:
     """A number for each cell of a face, from a file; slowest axis first."""
 
     values: np.ndarray
-
-
-def of_cells(plane: Plane, face: str, case, slab, cells: np.ndarray) -> np.ndarray:
-    """Return the values of a Plane for cells next to a face.
-
-    cells: (plane * rows + row) * nx + x, with planes of the slab.
-    """
-    at = np.unravel_index(cells, (slab.planes, *slab.shape[1:]))
-    at = (at[0] + slab.begin, at[1], case.lattice.x(at[0] + slab.begin, *at[1:]))
-    axes = {2: "y x", 3: "zyx"}[case.dimensions]
-    kept = (k for axis, k in zip(axes, at, strict=True) if axis not in (face[0], " "))
-    return plane.values[tuple(kept)]
 
 
 def names_in(dimensions: int) -> tuple[str, ...]:
@@ -188,7 +177,7 @@ class CellValue:
         box = {**dict(zip(("nx", "ny", "nz"), size, strict=False)), "t": t}
         return {name: _value(number, box) for name, number in self.numbers.items()}
 
-    def overflows(self, size: tuple[int, ...], places: dict, compute: str) -> str:
+    def overflows(self, size: tuple[int, ...], places: dict[str, np.ndarray], compute: str) -> str:
         """Return a message if the value is not finite in the precision of the kernel; else "".
 
         `places`: coordinates by axis, arrays that broadcast; the value in float64 must be finite
@@ -218,7 +207,7 @@ class CellValue:
             return f"is not finite{where} at t = 0; change the formula"
         return self.overflows(size, places, compute)
 
-    def expression(self, symbols: dict) -> Any:
+    def expression(self, symbols: Mapping[str, Any]) -> Any:
         """Return `tree` as a SymPy expression; symbols: {coordinate or number: symbol}."""
         return symbolic(self.tree, symbols)
 

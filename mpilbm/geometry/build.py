@@ -28,6 +28,7 @@ from mpilbm.links.entry_list import EntryList
 from mpilbm.links.missing_links import owned_links
 from mpilbm.links.owners import Owner
 from mpilbm.links.planes_read import require_planes
+from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab, split
 from mpilbm.verdicts.findings import SERIOUS
 
@@ -92,7 +93,7 @@ class Survey:
     overlaps: Overlaps
 
 
-def build(case, slab: Slab, look: Look | None = None) -> Geometry:
+def build(case: Case, slab: Slab, look: Look | None = None) -> Geometry:
     """Return the geometry of a slab: its solid cells and boundary entries.
 
     Cells of overlapping bodies belong to the body that is later in the file. `look` is called with
@@ -114,13 +115,13 @@ def build(case, slab: Slab, look: Look | None = None) -> Geometry:
     return Geometry(solid, lists, fluid, flags, **around, of_scalars=of_scalars)
 
 
-def _lists(case, slab: Slab, ids: NDArray[Any]) -> tuple[EntryList, ...]:
+def _lists(case: Case, slab: Slab, ids: NDArray[Any]) -> tuple[EntryList, ...]:
     """The boundary entries of a scalar on a slab whose solid cells are known."""
     ids = solids(case, ids)
     return entry_lists(case, slab, fluid_planes(case, slab, ids), owned_links(case, slab, ids))
 
 
-def survey(case, planes_at_a_time: int | None = None, look: Look | None = None) -> Survey:
+def survey(case: Case, planes_at_a_time: int | None = None, look: Look | None = None) -> Survey:
     """Return counts for the whole box, computed from a few planes at a time; look: see `build`.
 
     The default is 64 planes, or more if these have fewer than CELLS cells.
@@ -164,20 +165,20 @@ def _key(owner: Owner) -> tuple[int | None, str]:
     return (owner.body, "") if owner.body is not None else (None, owner.boundary.where[0])
 
 
-def _of_each(case, links: Counter[tuple[int | None, str]]) -> Iterator[int]:
+def _of_each(case: Case, links: Counter[tuple[int | None, str]]) -> Iterator[int]:
     """Yield the number of links of each [[boundary]], the sum over its owners."""
     for boundary in case.boundaries:
         yield sum(links[None, face] for face in boundary.where)
 
 
-def check(case) -> None:
+def check(case: Case) -> None:
     """Raise CaseError for wrong names of faces and bodies outside the box, without cells."""
     problems = faces_problems(case) + bodies_problems(case)
     if problems:
         raise CaseError(problems, path=case.path)
 
 
-def require_fluid(case, cells: int) -> None:
+def require_fluid(case: Case, cells: int) -> None:
     """Raise CaseError if the box has no fluid cells; cells: the sum of `fluid_cells`."""
     if cells:
         return
@@ -190,7 +191,7 @@ def require_fluid(case, cells: int) -> None:
     raise CaseError(problems, path=case.path)
 
 
-def faces_problems(case) -> list[str]:
+def faces_problems(case: Case) -> list[str]:
     """A line for each face that is neither periodic nor named by exactly one [[boundary]]."""
     periodic = dict(zip("xyz", case.domain.periodic, strict=False))
     faces = [axis + side for axis in periodic for side in "-+"]
@@ -218,16 +219,16 @@ def faces_problems(case) -> list[str]:
                     f"{here}: face '{face}' is named by {named[face]} already; remove one of them"
                 )
             named.setdefault(face, here)
-    for face in faces:
-        if face not in named and not periodic[face[0]]:
+    for each in faces:
+        if each not in named and not periodic[each[0]]:
             problems.append(
-                f"boundary: face '{face}' is neither periodic nor named; add it to the 'where' of "
-                f"a [[boundary]] or set domain.periodic.{'xyz'.index(face[0])} = true"
+                f"boundary: face '{each}' is neither periodic nor named; add it to the 'where' of "
+                f"a [[boundary]] or set domain.periodic.{'xyz'.index(each[0])} = true"
             )
     return problems
 
 
-def bodies_problems(case) -> list[str]:
+def bodies_problems(case: Case) -> list[str]:
     """A line for each body that names faces or whose shape lies completely outside the box."""
     problems = []
     for index, body in enumerate(case.bodies):
@@ -248,7 +249,7 @@ def bodies_problems(case) -> list[str]:
     return problems
 
 
-def _box(case) -> tuple[tuple[int, ...], tuple[bool, ...]]:
+def _box(case: Case) -> tuple[tuple[int, ...], tuple[bool, ...]]:
     """The size of the box, and which directions are periodic."""
     return case.domain.size, case.domain.periodic
 

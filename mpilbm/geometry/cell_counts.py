@@ -6,6 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mpilbm.model.case import Case
+from mpilbm.parallel.slabs import Slab
+
 CELLS = 2**20  # examined together, or one plane
 
 
@@ -33,7 +36,7 @@ class CellCount:
 NO_CELLS = CellCount()
 
 
-def cells_of_bodies(case, slab, solid: NDArray[Any]) -> NDArray[np.int64]:
+def cells_of_bodies(case: Case, slab: Slab, solid: NDArray[Any]) -> NDArray[np.int64]:
     """Return the number of cells of each body, int64 (bodies,); solid: ids (planes, rows, nx)."""
     found = np.zeros(1 + len(case.bodies), np.int64)
     for begin, end in slab.blocks(CELLS):

@@ -13,6 +13,8 @@ from mpilbm.geometry import isolated_fluid, narrow_channels, wall_motion
 from mpilbm.geometry.cell_counts import CELLS, NO_CELLS, CellCount, cells_of_bodies
 from mpilbm.geometry.solids import neighbours
 from mpilbm.links.entry_list import EntryList
+from mpilbm.model.case import Case
+from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.boundaries.wall import Wall
 from mpilbm.physics.boundary_capabilities import FaceFlow
@@ -47,7 +49,9 @@ class Diagnosis:
     part: isolated_fluid.Part | None = None
 
 
-def find(case, slab, ids: NDArray[Any], lists: Sequence[EntryList], overlaps: dict) -> Diagnosis:
+def find(
+    case: Case, slab: Slab, ids: NDArray[Any], lists: Sequence[EntryList], overlaps: dict
+) -> Diagnosis:
     """Return the diagnosis of a slab from its entry lists and ids, see solids.padded_ids."""
     solid = ids[1:-1]
     thin = min(case.domain.size) == 1
@@ -117,7 +121,7 @@ def _drives(boundary: Boundary) -> bool:
     return not (boundary.mirrors or resting)
 
 
-def _gaps(case, slab, ids: NDArray[Any], thin: bool) -> CellCount:
+def _gaps(case: Case, slab: Slab, ids: NDArray[Any], thin: bool) -> CellCount:
     """Count the fluid cells without fluid on either side along an axis."""
     fluid, found = ids == 0, NO_CELLS
     for local in (-1, slab.planes):
@@ -139,7 +143,7 @@ def _gaps(case, slab, ids: NDArray[Any], thin: bool) -> CellCount:
     return found
 
 
-def _faces(case, slab, solid: NDArray[Any]) -> dict[tuple[str, int], int]:
+def _faces(case: Case, slab: Slab, solid: NDArray[Any]) -> dict[tuple[str, int], int]:
     """{(face, k): cells of body k in the layer next to the face}, for faces not periodic."""
     layers = {"x-": solid[:, :, :1], "x+": solid[:, :, -1:]}
     if case.dimensions == 3:

@@ -14,6 +14,7 @@ from mpilbm.geometry import isolated_fluid as regions
 from mpilbm.geometry import narrow_channels
 from mpilbm.geometry.cell_counts import NO_CELLS, CellCount
 from mpilbm.geometry.diagnose import Diagnosis
+from mpilbm.model.case import Case
 from mpilbm.physics.boundary_capabilities import FaceFlow
 from mpilbm.physics.lattices import AXES
 from mpilbm.units import counted
@@ -25,7 +26,7 @@ Parts = Sequence[Diagnosis]
 NEGLIGIBLE, MANY = 0.001, 0.1
 
 
-def refuse(case, parts: Parts) -> None:
+def refuse(case: Case, parts: Parts) -> None:
     """Raise CaseError for shapes that the cells do not show, and for walls that move inwards.
 
     The latter are bodies whose wall velocity leads through their surface.
@@ -46,12 +47,12 @@ def refuse(case, parts: Parts) -> None:
         raise CaseError(lines, path=case.path)
 
 
-def findings(case, parts: Parts) -> list[Finding]:
+def findings(case: Case, parts: Parts) -> list[Finding]:
     """Return the findings of all CHECKS; parts: the diagnoses of all slabs, in order."""
     return [found for check in CHECKS for found in check(case, parts)]
 
 
-def lost_bodies(case, parts: Parts) -> list[Finding]:
+def lost_bodies(case: Case, parts: Parts) -> list[Finding]:
     """Bodies without cells."""
     if not case.bodies:
         return []
@@ -73,7 +74,7 @@ def lost_bodies(case, parts: Parts) -> list[Finding]:
     ]  # fmt: skip
 
 
-def overlaps(case, parts: Parts) -> list[Finding]:
+def overlaps(case: Case, parts: Parts) -> list[Finding]:
     """Bodies that share cells."""
     labels = [body.label for body in case.bodies]
     return [
@@ -86,7 +87,7 @@ def overlaps(case, parts: Parts) -> list[Finding]:
     ]  # fmt: skip
 
 
-def bodies_at_faces(case, parts: Parts) -> list[Finding]:
+def bodies_at_faces(case: Case, parts: Parts) -> list[Finding]:
     """Bodies next to faces; serious if they cover a face through which the fluid flows."""
     found: list[Finding] = []
     covered: dict[str, int] = {}
@@ -112,14 +113,14 @@ def bodies_at_faces(case, parts: Parts) -> list[Finding]:
     return found
 
 
-def face_cells(case, face: str) -> int:
+def face_cells(case: Case, face: str) -> int:
     """The number of stored cells in the layer next to a face."""
     planes, rows, nx = case.shape
     layer = {"x": planes * rows, "y": planes * nx if case.dimensions == 3 else nx, "z": rows * nx}
     return layer[face[0]]
 
 
-def narrow_passages(case, parts: Parts) -> list[Finding]:
+def narrow_passages(case: Case, parts: Parts) -> list[Finding]:
     """Narrow channels, with their share of the fluid, and gaps of one cell; one finding."""
     gaps = sum((part.gaps for part in parts), NO_CELLS)
     narrow = sum((part.narrow for part in parts), NO_CELLS)
@@ -143,7 +144,7 @@ def narrow_passages(case, parts: Parts) -> list[Finding]:
     )]  # fmt: skip
 
 
-def isolated_fluid(case, parts: Parts) -> list[Finding]:
+def isolated_fluid(case: Case, parts: Parts) -> list[Finding]:
     """Isolated fluid that nothing drives, and fluid with an inlet but no outlet."""
     known = [part.part for part in parts if part.part is not None]
     if len(known) < len(parts):
@@ -168,7 +169,7 @@ def isolated_fluid(case, parts: Parts) -> list[Finding]:
     return found
 
 
-def fallbacks(case, parts: Parts) -> list[Finding]:
+def fallbacks(case: Case, parts: Parts) -> list[Finding]:
     """Links or cells for which a boundary uses a fallback."""
     return [
         Finding(WARNING, f"'{name}' in {counted(count, 'place')}", fallback)
@@ -179,7 +180,7 @@ def fallbacks(case, parts: Parts) -> list[Finding]:
 CHECKS = (lost_bodies, bodies_at_faces, isolated_fluid, narrow_passages, fallbacks, overlaps)
 
 
-def _moves_anywhere(case) -> bool:
+def _moves_anywhere(case: Case) -> bool:
     """Whether non-uniform forces or interactions of fluids may move isolated fluid."""
     forces = [value for fluid in case.fluids if fluid.force for value in fluid.force.value]
     uniform = all(isinstance(value, int | float) for value in forces)
@@ -199,12 +200,12 @@ def idle(fluid_cells: Sequence[int]) -> list[Finding]:
     )]  # fmt: skip
 
 
-def _first(case, count: CellCount) -> str:
+def _first(case: Case, count: CellCount) -> str:
     """Text for the first cell of a count."""
     return "" if count.first is None else f"the first at {place(case, count.first)}"
 
 
-def place(case, cell: int) -> str:
+def place(case: Case, cell: int) -> str:
     """Text for the coordinates of a cell of the box."""
     plane, row, k = (int(n) for n in np.unravel_index(cell, case.shape))
     x = case.lattice.x(plane, row, k)

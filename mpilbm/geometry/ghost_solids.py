@@ -6,7 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.geometry.build import Geometry
+from mpilbm.layouts.field_grid import FieldGrid
 from mpilbm.links.owners import NOBODY, beyond, face_owners, owners_of
+from mpilbm.model.case import Case
+from mpilbm.parallel.slabs import Slab
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -34,7 +37,7 @@ class WallCells:
     weight: Floats
 
 
-def wall_cells(case, slab, geometry: Geometry, grid) -> WallCells:
+def wall_cells(case: Case, slab: Slab, geometry: Geometry, grid: FieldGrid) -> WallCells:
     """Return the wall cells of a slab, with indices of a FieldGrid."""
     finder = _Finder(case, slab, geometry, grid)
     found = [[finder.plane(local)] for local in range(slab.planes)]
@@ -55,7 +58,7 @@ Cells = tuple[Ints, Ints, Ints, Ints, Floats]  # at, owner, number of sources, s
 class _Finder:
     """Finds the wall cells plane by plane; equal planes without bodies are computed once."""
 
-    def __init__(self, case, slab, geometry: Geometry, grid):
+    def __init__(self, case: Case, slab: Slab, geometry: Geometry, grid: FieldGrid):
         self.case, self.slab, self.geometry, self.grid = case, slab, geometry, grid
         owners = owners_of(case)
         self.faces, self.first_body = face_owners(case, owners), len(owners) - len(case.bodies)

@@ -13,6 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.geometry.cell_counts import NO_CELLS, CellCount
+from mpilbm.model.case import Case
+from mpilbm.parallel.slabs import Slab
+from mpilbm.physics.lattices import Lattice
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -58,7 +61,7 @@ class Part:
         return int(which.sum()), cells
 
 
-def labelled(case, slab, solid: NDArray[Any], marked: dict[str, Ints]) -> Part:
+def labelled(case: Case, slab: Slab, solid: NDArray[Any], marked: dict[str, Ints]) -> Part:
     """Return the pieces of a slab.
 
     solid: (planes, rows, nx); marked: {name: cells of the slab, ascending}. Pieces are not joined
@@ -76,7 +79,7 @@ def labelled(case, slab, solid: NDArray[Any], marked: dict[str, Ints]) -> Part:
     return joined(case, parts())
 
 
-def _labelled(case, plane: int, solid: NDArray[Any], marked: dict[str, Ints]) -> Part:
+def _labelled(case: Case, plane: int, solid: NDArray[Any], marked: dict[str, Ints]) -> Part:
     """Return the pieces of a block of planes that begins with `plane`, as `labelled`."""
     planes, rows, nx = solid.shape
     stride = (rows + 1) * (nx + 2)
@@ -100,7 +103,7 @@ def _labelled(case, plane: int, solid: NDArray[Any], marked: dict[str, Ints]) ->
     return Part(first, last, cells, place, marks)
 
 
-def joined(case, parts: Iterable[Part]) -> Part:
+def joined(case: Case, parts: Iterable[Part]) -> Part:
     """Return the pieces of successive slabs or blocks; those of the box do not depend on these."""
     nx, count = case.shape[2], 0
     above = [(0, *step[1:]) for step in _steps(case.lattice) if step[0]]
@@ -143,7 +146,7 @@ def blocked(pieces: Part) -> tuple[int, CellCount]:
     return pieces.count(marks["given"] & ~marks["free"] & ~marks["periodic"])
 
 
-def _steps(lattice) -> list[Step]:
+def _steps(lattice: Lattice) -> list[Step]:
     """(planes, rows, largest |x|) of the links from a row to later rows."""
     found: dict[tuple[int, int], int] = {}
     for plane, row, x in map(lattice.offset, range(1, lattice.Q)):
@@ -199,7 +202,7 @@ def _components(count: int, pairs: Pair) -> Ints:
     return root
 
 
-def _at_periodic(case, plane: Ints, row: Ints, x: Ints, runs: Runs) -> Flags:
+def _at_periodic(case: Case, plane: Ints, row: Ints, x: Ints, runs: Runs) -> Flags:
     """Bool array: whether each run, which begins at a place, touches a periodic face."""
     (planes, rows, nx), closed = case.shape, case.domain.periodic
     found = closed[-1] & ((plane == 0) | (plane == planes - 1))

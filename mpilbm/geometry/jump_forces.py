@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.case.model import Case
 from mpilbm.formulas.trees import numeric
 from mpilbm.formulas.values import CellValue
 from mpilbm.geometry.build import Geometry
@@ -15,6 +14,7 @@ from mpilbm.geometry.solids import padded_ids
 from mpilbm.links.cut_links import coordinates
 from mpilbm.links.entry_list import EntryList
 from mpilbm.links.wall_distance import fluid_at
+from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab, split
 from mpilbm.physics.lattices import AXES
 
@@ -31,7 +31,7 @@ class CutLinks(NamedTuple):
     entry  int64 (m,), the number of the entry among all measured ones; -1 for a half that a solid
            cell adds
     plane  int64 (m,), the plane of the slab
-    body   int64 (m,), the number of the body in `case.weighed`
+    body   int64 (m,), the number of the body in `case.needs.weighed`
     wall   float64 (m, D), the middle of the link, beside its cell in the box
     each   float64 (m, columns), the share in the sums for rho_jump = 1
     """
@@ -73,12 +73,12 @@ class JumpForces:
         (jump,) = (boundary for boundary in case.boundaries if boundary.joins_faces)
         (value,) = jump.values().values()
         self._value = CellValue("rho_jump", value, case.dimensions)
-        self._size, self._bodies = case.domain.size, len(case.weighed)
+        self._size, self._bodies = case.domain.size, len(case.needs.weighed)
         finder = _Finder(case, slab, geometry, "xyz".index(jump.where[0][0]))
         solids = [*finder.at_ends()]
         more = (np.stack([each.plane, each.body], 1) for each in solids)
         self.groups = np.unique(np.concatenate([groups, *more]), axis=0)
-        entries = sum(each.cells.size for each in measured) * case.by_cell
+        entries = sum(each.cells.size for each in measured) * case.needs.by_cell
         self._shape = len(self.groups), entries, columns
         self._unit = self._zeros()  # for rho_jump = 1, if it is equal everywhere
         self._kept: list[CutLinks] = []  # otherwise
@@ -93,7 +93,7 @@ class JumpForces:
         cls, case: Case, slab: Slab, geometry: Geometry,
         measured: tuple[EntryList, ...], groups: Ints, columns: int,
     ) -> "JumpForces | None":  # fmt: skip
-        """The share of the jump of a case, None without a jump.
+        """The share of the jump of a case: Case, None without a jump.
 
         groups: those with entries. columns: the number of sums, see MomentumExchange.start.
         """
@@ -185,9 +185,9 @@ class _Finder:
         body, own, i = body[mine], own[mine], i[mine]
         force = 2 * k * self.feq[i]
         each = [force, _turning(own, force)]
-        if self.case.split:
+        if self.case.needs.split:
             each += [2 * k * self.pressure[i], np.zeros((mine.size, self.case.dimensions))]
-        number = np.searchsorted(self.case.weighed, body)
+        number = np.searchsorted(self.case.needs.weighed, body)
         plane = cells[mine] // (self.slab.shape[1] * self.slab.shape[2])
         return CutLinks(entry[mine], plane, number, wall[mine], np.concatenate(each, axis=1))
 
@@ -201,7 +201,7 @@ class _Finder:
 
     def at_ends(self) -> Iterator[CutLinks]:
         """The halves of links that the solid cells next to the faces add or leave out."""
-        for number in self.case.weighed:
+        for number in self.case.needs.weighed:
             if any(self.case.frames[number][self.axis]):
                 continue
             cells = self._at_faces(number + 1)

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from mpilbm.case.given.objects import is_reference, unknown
 from mpilbm.case.input_fields import RELATIVE, stored
-from mpilbm.case.model import Case
 from mpilbm.errors import CaseError
 from mpilbm.geometry.volumes import hdf5, numpy_files
 from mpilbm.geometry.volumes.solid_planes import SolidPlanes
 from mpilbm.geometry.volumes.volume import Source, Volume
+from mpilbm.model.case import Case
 from mpilbm.system.file_state import file_state
 from mpilbm.system.hdf5_input import require_intact
 

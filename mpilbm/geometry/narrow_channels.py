@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from mpilbm.geometry.cell_counts import CELLS, NO_CELLS, CellCount
 from mpilbm.geometry.solids import fluid_planes
+from mpilbm.model.case import Case
+from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries.wall import Wall
 
 Cells = NDArray[np.bool_]  # (planes, rows, nx)
@@ -22,7 +24,7 @@ WIDEST = 3  # cells
 STEPS = range(-WIDEST, WIDEST + 1)
 
 
-def count(case, slab, ids: NDArray[Any]) -> CellCount:
+def count(case: Case, slab: Slab, ids: NDArray[Any]) -> CellCount:
     """The cells of a slab that lie in such channels; ids: see solids.padded_ids."""
     thin, found = min(case.domain.size) <= WIDEST, NO_CELLS
     if case.lattice.staggered or not (thin or ids.any()):
@@ -35,7 +37,7 @@ def count(case, slab, ids: NDArray[Any]) -> CellCount:
     return found
 
 
-def _walls(case) -> tuple[list[Padding], tuple[bool, bool]]:
+def _walls(case: Case) -> tuple[list[Padding], tuple[bool, bool]]:
     """Return the padding along rows and x, and whether each end of the slowest axis is a wall."""
     faces = {f for b in case.boundaries if isinstance(b, Wall) for f in b.where}
     sides = {axis: (f"{axis}-" in faces, f"{axis}+" in faces) for axis in "xyz"}
@@ -46,7 +48,9 @@ def _walls(case) -> tuple[list[Padding], tuple[bool, bool]]:
     return inner, sides["xyz"[case.dimensions - 1]]
 
 
-def _solid(case, slab, ids: NDArray[Any], span: tuple[int, int], ends: tuple[bool, bool]) -> Cells:
+def _solid(
+    case: Case, slab: Slab, ids: NDArray[Any], span: tuple[int, int], ends: tuple[bool, bool]
+) -> Cells:
     """The solid cells of local planes span[0] … span[1] - 1.
 
     ends: whether the planes beyond the lower and the upper face are walls.

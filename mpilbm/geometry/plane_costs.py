@@ -5,7 +5,9 @@ from numpy.typing import NDArray
 
 from mpilbm.geometry.solids import padded_ids
 from mpilbm.links.planes_read import planes_needed
+from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab, split
+from mpilbm.physics.lattices import Lattice
 
 Flags = NDArray[np.bool_]
 
@@ -17,13 +19,13 @@ LINK_BYTES, MOMENTS_LINK_BYTES = 130, 200
 PLANES = 16  # evaluated together
 
 
-def slabs(case, ranks: int, costs: NDArray[np.int64] | None = None) -> tuple[Slab, ...]:
+def slabs(case: Case, ranks: int, costs: NDArray[np.int64] | None = None) -> tuple[Slab, ...]:
     """Return one slab per rank, of equal cost; of equal size if `costs` is None."""
     periodic = case.domain.periodic[-1]
     return split(case.shape, ranks, periodic, costs, planes_needed(case))
 
 
-def plane_costs(case, begin: int, end: int) -> NDArray[np.int64] | None:
+def plane_costs(case: Case, begin: int, end: int) -> NDArray[np.int64] | None:
     """Return the cost of each plane from begin to end - 1 in bytes, int64 (end - begin,).
 
     The cost is the memory traffic of the cells (of the fluid cells, if the layout stores only
@@ -48,7 +50,7 @@ def plane_costs(case, begin: int, end: int) -> NDArray[np.int64] | None:
     return costs
 
 
-def _cell_bytes(case) -> int:
+def _cell_bytes(case: Case) -> int:
     """Bytes that the update of a cell moves: stored values, and 4 per entry of neighbour tables."""
     layout, lattice = case.layout, case.lattice
     size = [np.dtype(name).itemsize for name in case.formats.names]
@@ -59,13 +61,13 @@ def _cell_bytes(case) -> int:
     return values + (4 * away // layout.parities if layout.listed else 0)
 
 
-def _in_list(case) -> Flags:
+def _in_list(case: Case) -> Flags:
     """Bool (bodies + 1,): whether links to a cell with this id belong to a boundary list."""
     grid = case.layout.grid(case.lattice, 1, *case.shape[1:])
     return np.array([False, *(not (grid.turned and b.boundary.reflects) for b in case.bodies)])
 
 
-def _links(lattice, fluid: Flags, listed: Flags) -> NDArray[np.int64]:
+def _links(lattice: Lattice, fluid: Flags, listed: Flags) -> NDArray[np.int64]:
     """Return the number of links from fluid to listed cells for each plane, int64 (planes,).
 
     fluid, listed: bool (planes + 2, rows, nx). An estimate: rows and x wrap around, and the shift

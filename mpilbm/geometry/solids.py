@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.geometry.masks import load_mask
-from mpilbm.geometry.periodic_images import Image
+from mpilbm.geometry.periodic_images import MovedSolid
+from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab
 
 Piece = tuple[tuple[slice, ...], NDArray[np.bool_]]  # part of an array, and its solid cells
@@ -16,7 +17,7 @@ Piece = tuple[tuple[slice, ...], NDArray[np.bool_]]  # part of an array, and its
 POINTS = 2**20  # number of cell centres for which a shape is evaluated at a time
 
 
-def padded_ids(case, slab: Slab, overlaps: dict | None = None) -> np.ndarray:
+def padded_ids(case: Case, slab: Slab, overlaps: dict | None = None) -> np.ndarray:
     """Return the ids of the cells of a slab and its two neighbour planes, (planes + 2, rows, nx).
 
     The id is 0 for fluid and beyond faces, and k + 1 for body k. overlaps: a dict to which the
@@ -33,13 +34,13 @@ def padded_ids(case, slab: Slab, overlaps: dict | None = None) -> np.ndarray:
     return ids
 
 
-def solids(case, ids: NDArray[Any]) -> NDArray[Any]:
+def solids(case: Case, ids: NDArray[Any]) -> NDArray[Any]:
     """The ids without those of bodies that conduct the scalar of a case, see Case.of_scalar."""
     conducting = [1 + k for k, body in enumerate(case.bodies) if body.boundary.conducts]
     return np.where(np.isin(ids, conducting), ids.dtype.type(0), ids) if conducting else ids
 
 
-def fluid_plane(case, slab: Slab, local: int) -> NDArray[np.bool_]:
+def fluid_plane(case: Case, slab: Slab, local: int) -> NDArray[np.bool_]:
     """Bool (rows, nx): whether the cells of a local plane, in or beyond the slab, are fluid.
 
     False beyond faces of the box.
@@ -52,7 +53,7 @@ def fluid_plane(case, slab: Slab, local: int) -> NDArray[np.bool_]:
     return fluid[0]
 
 
-def fluid_planes(case, slab: Slab, ids: NDArray[Any]) -> Callable[[int], NDArray[np.bool_]]:
+def fluid_planes(case: Case, slab: Slab, ids: NDArray[Any]) -> Callable[[int], NDArray[np.bool_]]:
     """Return a function of the local plane with the result of `fluid_plane`.
 
     ids: see `padded_ids`; only planes outside `ids` are computed.
@@ -65,7 +66,7 @@ def fluid_planes(case, slab: Slab, ids: NDArray[Any]) -> Callable[[int], NDArray
     return plane
 
 
-def surroundings(case, slab: Slab, fluid_cells: NDArray[np.int64]) -> dict[str, Any]:
+def surroundings(case: Case, slab: Slab, fluid_cells: NDArray[np.int64]) -> dict[str, Any]:
     """Return data on the planes next to a slab, which the numbering of the fluid cells needs.
 
     around  int64 (ghost + 1 + planes + ghost + 1,), the number of fluid cells of each plane of the
@@ -83,7 +84,7 @@ def surroundings(case, slab: Slab, fluid_cells: NDArray[np.int64]) -> dict[str, 
     }
 
 
-def neighbour_flags(case, slab: Slab, ids: NDArray[Any]) -> NDArray[Any]:
+def neighbour_flags(case: Case, slab: Slab, ids: NDArray[Any]) -> NDArray[Any]:
     """Return Geometry.flags from the ids of a slab, see `padded_ids`."""
     fluid, lattice = ids == 0, case.lattice
     for local in (-1, slab.planes):
@@ -104,7 +105,7 @@ def neighbour_flags(case, slab: Slab, ids: NDArray[Any]) -> NDArray[Any]:
     return flags
 
 
-def _flags(case, plane: int, around: NDArray[np.bool_], dtype: np.dtype) -> NDArray[Any]:
+def _flags(case: Case, plane: int, around: NDArray[np.bool_], dtype: np.dtype) -> NDArray[Any]:
     """The flags of a block of planes; see `neighbours`."""
     flags = around[1:-1].astype(dtype)
     for k, c in enumerate(case.lattice.stencil):
@@ -113,7 +114,7 @@ def _flags(case, plane: int, around: NDArray[np.bool_], dtype: np.dtype) -> NDAr
 
 
 def neighbours(
-    case, plane: int, around: NDArray[np.bool_], c: tuple[int, ...]
+    case: Case, plane: int, around: NDArray[np.bool_], c: tuple[int, ...]
 ) -> NDArray[np.bool_]:
     """Bool (planes, rows, nx): whether the neighbours at c of the cells of a block are fluid.
 
@@ -144,10 +145,13 @@ def _moved(fluid: NDArray[np.bool_], step: int, axis: int, periodic: bool) -> ND
     return found
 
 
-def _paint(case, begin: int, end: int, ids: NDArray[Any], overlaps: dict | None = None) -> None:
+def _paint(
+    case: Case, begin: int, end: int, ids: NDArray[Any], overlaps: dict | None = None
+) -> None:
     """Set ids (end - begin, rows, nx) to k + 1 where body k is, one body after another."""
     for k, body in enumerate(case.bodies):
         if body.shape is None:
+            assert body.mask is not None  # a body has a shape or a mask
             solid = load_mask(body.mask, case, begin, end, f"body.{k}.mask")
             pieces: Iterable[Piece] = [((slice(None),), solid)]
         else:
@@ -161,7 +165,7 @@ def _paint(case, begin: int, end: int, ids: NDArray[Any], overlaps: dict | None 
             np.copyto(ids[where], k + 1, where=solid)
 
 
-def _pieces(shape: Image, case, begin: int, end: int) -> Iterator[Piece]:
+def _pieces(shape: MovedSolid, case: Case, begin: int, end: int) -> Iterator[Piece]:
     """Yield (slices, bool array of solid cells) of planes begin..end, covering a shape's bounds."""
     (_, all_rows, nx), lattice = case.shape, case.lattice
     lower, upper = shape.bounds()

@@ -7,8 +7,12 @@ from numpy.typing import NDArray
 
 from mpilbm.formulas.trees import numeric
 from mpilbm.formulas.values import CellValue
+from mpilbm.geometry.periodic_images import ShapeInBox
+from mpilbm.geometry.shapes import Shape
 from mpilbm.links.entry_list import EntryList
 from mpilbm.links.link_set import LinkSet
+from mpilbm.model.case import Body, Case
+from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.lattices import AXES
 
@@ -21,7 +25,7 @@ STRAIGHT = 1e-3  # a larger difference of the slopes on both sides is an edge wi
 TIMES = 16  # number of times in the run at which formulas of t are checked
 
 
-def through(case, slab, lists: Sequence[EntryList]) -> dict[int, tuple[int, str]]:
+def through(case: Case, slab: Slab, lists: Sequence[EntryList]) -> dict[int, tuple[int, str]]:
     """Return {number of the body: (cell, sentence)} for bodies that move through their surface.
 
     The cell is the first one next to such a point. The velocity is evaluated at the surface of the
@@ -33,28 +37,29 @@ def through(case, slab, lists: Sequence[EntryList]) -> dict[int, tuple[int, str]
             if owner.body is None or not any(owner.boundary.wall_velocity or ()):
                 continue
             body, links = case.bodies[owner.body], each.links.moving()
-            if body.shape is None or not body.shape.has_surface:
+            shape = body.shape
+            if shape is None or not shape.has_surface:
                 continue
             mine = np.flatnonzero((each.member == member) & links.any())
-            wrong = _first_wrong(case, slab, body, each.cells[mine], links[mine].first())
+            wrong = _first_wrong(case, slab, body, shape, each.cells[mine], links[mine].first())
             if wrong:
                 found[owner.body] = wrong
     return found
 
 
-def _first_wrong(case, slab, body, cells: Ints, links: LinkSet) -> tuple[int, str] | None:
+def _first_wrong(
+    case: Case, slab: Slab, body: Body, shape: Shape, cells: Ints, links: LinkSet
+) -> tuple[int, str] | None:
     """Return the first cell where the wall moves through the surface, and a sentence; or None.
 
     links: one link of each cell.
     """
     start, step = links_out(case, slab, cells, links)
-    points, n = surface(case, body.shape.in_box(case.domain), start, step)
+    points, n = surface(case, shape.in_box(case.domain), start, step)
     for t in _times(case, body.boundary):
         u = _velocity(case, body.boundary, points, t)
         across, speed = (u * n).sum(axis=0), np.sqrt((u * u).sum(axis=0))
-        wrong = np.flatnonzero(
-            np.abs(across) > body.shape.roughness * speed
-        )  # nan: there is no normal
+        wrong = np.flatnonzero(np.abs(across) > shape.roughness * speed)  # nan: there is no normal
         if wrong.size:
             k = wrong[0]
             at = ", ".join(f"{a}={v:.4g}" for a, v in zip(AXES, points[:, k], strict=False))
@@ -67,7 +72,7 @@ def _first_wrong(case, slab, body, cells: Ints, links: LinkSet) -> tuple[int, st
     return None
 
 
-def links_out(case, slab, cells: Ints, links: LinkSet) -> tuple[Floats, Floats]:
+def links_out(case: Case, slab: Slab, cells: Ints, links: LinkSet) -> tuple[Floats, Floats]:
     """Return the centres of cells and the vectors -c_i along their links, (D, n) each."""
     lattice, (cell, i) = case.lattice, links.unpack()
     plane, row, k = np.unravel_index(cells[cell], (slab.planes, *slab.shape[1:]))
@@ -77,7 +82,7 @@ def links_out(case, slab, cells: Ints, links: LinkSet) -> tuple[Floats, Floats]:
     return node + 0.5, -np.array(lattice.c, np.float64)[i].T
 
 
-def surface(case, shape, start: Floats, step: Floats) -> tuple[Floats, Floats]:
+def surface(case: Case, shape: ShapeInBox, start: Floats, step: Floats) -> tuple[Floats, Floats]:
     """Return the points where links start + q step meet a shape, and the outward unit normals.
 
     shape: see ShapeInBox. Both have the shape (D, n). Normals are nan at edges and for links across
@@ -102,7 +107,7 @@ def surface(case, shape, start: Floats, step: Floats) -> tuple[Floats, Floats]:
     return point % size, -normal / np.sqrt((normal * normal).sum(axis=0))
 
 
-def _height(shape, point: Floats, e: Floats, size: Ints) -> Floats:
+def _height(shape: ShapeInBox, point: Floats, e: Floats, size: Ints) -> Floats:
     """Distance along e from a point to the surface; nan unless between -ALONG and ALONG."""
     before, behind = point - ALONG * e, point + ALONG * e
     crosses = ~shape.inside(*(before % size)) & shape.inside(*(behind % size))
@@ -121,7 +126,7 @@ def _across(e: Floats) -> list[Floats]:
     return [first, np.cross(e, first, axis=0)]
 
 
-def _velocity(case, boundary: Boundary, points: Floats, t: float) -> Floats:
+def _velocity(case: Case, boundary: Boundary, points: Floats, t: float) -> Floats:
     """Return the velocity of a wall at points (D, n) and time t."""
     found = np.zeros_like(points)
     for k, (name, value) in enumerate(boundary.values().items()):
@@ -131,7 +136,7 @@ def _velocity(case, boundary: Boundary, points: Floats, t: float) -> Floats:
     return found
 
 
-def _times(case, boundary: Boundary) -> list[int]:
+def _times(case: Case, boundary: Boundary) -> list[int]:
     """At most TIMES steps of the run if the velocity changes with time, otherwise step 0."""
     values = (CellValue(n, v, case.dimensions) for n, v in boundary.values().items())
     last = case.run.steps if any(value.timed for value in values) else 0

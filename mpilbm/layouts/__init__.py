@@ -19,13 +19,18 @@ the layout that a case names, and `auto` for each layout that it may choose.
 from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from mpilbm.layouts.contracts import Offset
 from mpilbm.layouts.formats import Formats
 from mpilbm.layouts.grid import Grid
-from mpilbm.layouts.wanted import Wanted
+from mpilbm.layouts.nodes import NodeGrid
+from mpilbm.model.case import Case
+from mpilbm.model.expressions import Density, Expression, Populations
 from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import Parameters, find, make, names
 
-Offset = tuple[int, int, int]
 HERE: Offset = (0, 0, 0)
 
 
@@ -36,7 +41,8 @@ class Place(NamedTuple):
     offset: Offset
 
 
-Read = Callable[[int | str, Place], object]  # (name of the value, its place) -> its symbol
+AnyGrid = Grid | NodeGrid  # memory of all cells, or of the fluid cells only
+Read = Callable[[int | str, Place], Expression]  # (name of the value, its place) -> its symbol
 
 
 class Layout(Parameters):
@@ -83,7 +89,9 @@ class Layout(Parameters):
         """The number format of each stored value; `storage`: `precision.storage`."""
         return Formats((storage,) * len(self.slots(lattice)))
 
-    def incoming(self, lattice: Lattice, parity: int, read: Read, rest) -> list:
+    def incoming(
+        self, lattice: Lattice, parity: int, read: Read, rest: Density
+    ) -> list[Expression]:
         """Q expressions of the incoming populations of the cell.
 
         `read(name, place)` returns the symbol of a stored value; `rest(density)` is the density rho
@@ -91,11 +99,15 @@ class Layout(Parameters):
         """
         return [read(i, self.gather(lattice, i, parity)) for i in range(lattice.Q)]
 
-    def outgoing(self, lattice: Lattice, parity: int, read: Read, rest) -> list:
+    def outgoing(
+        self, lattice: Lattice, parity: int, read: Read, rest: Density
+    ) -> list[Expression]:
         """Q expressions of the outgoing populations of the previous step; arguments: `incoming`."""
         return [read(i, self.f_out(lattice, i, parity)) for i in range(lattice.Q)]
 
-    def stored(self, lattice: Lattice, parity: int, f, rest) -> list[tuple[Place, object]]:
+    def stored(
+        self, lattice: Lattice, parity: int, f: Populations, rest: Density
+    ) -> list[tuple[Place, Expression]]:
         """(place, expression) of all values that a step stores, from the Q outgoing populations."""
         return [(self.scatter(lattice, i, parity), f_i) for i, f_i in enumerate(f)]
 
@@ -115,10 +127,10 @@ class Layout(Parameters):
         planes: int,
         rows: int,
         nx: int,
-        fluid=None,
+        fluid: NDArray[np.integer] | None = None,
         ghost: int = 1,
         storage: str = "float32",
-    ) -> Grid:
+    ) -> AnyGrid:
         """The memory of a slab with `ghost` planes on each side: size, strides and neighbours.
 
         `fluid`: the number of fluid cells of each plane, including the ghost planes and one more
@@ -130,7 +142,7 @@ class Layout(Parameters):
         sizes = planes, rows, nx, slots, ghost
         return Grid.dense("f", *sizes, staggered, formats.widths, tails=formats.tails)
 
-    def conflicts(self, case: Wanted) -> list[str]:
+    def conflicts(self, case: Case) -> list[str]:
         """Everything in a case that the layout does not support, as ends of sentences.
 
         All rules about layouts are here and in the methods that override this one.
@@ -156,7 +168,7 @@ class Layout(Parameters):
             ]
         return found
 
-    def problems(self, case: Wanted) -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """Errors: the conflicts with a case, and the layouts that have none."""
         found = self.conflicts(case)
         if not found:
@@ -201,7 +213,7 @@ class Layout(Parameters):
                 )
 
 
-def _one(density):
+def _one(density: Expression) -> Expression:
     return 1
 
 

@@ -16,13 +16,13 @@ class AA(Layout):
 
     parities = 2
 
-    def gather(self, lattice: Lattice, i, parity: int) -> Place:
+    def gather(self, lattice: Lattice, i: int, parity: int) -> Place:
         """Even steps: slot i of the cell. Odd steps: opposite slot of the cell x - c_i."""
         if parity == 0:
             return Place(i, HERE)
         return Place(lattice.opp[i], against(lattice.offset(i)))
 
-    def scatter(self, lattice: Lattice, i, parity: int) -> Place:
+    def scatter(self, lattice: Lattice, i: int, parity: int) -> Place:
         """Even steps: opposite slot of the cell. Odd steps: slot i of the cell x + c_i."""
         if parity == 0:
             return Place(lattice.opp[i], HERE)

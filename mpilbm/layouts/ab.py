@@ -14,10 +14,10 @@ class AB(Layout):
 
     buffers = 2
 
-    def gather(self, lattice: Lattice, i, parity: int) -> Place:
+    def gather(self, lattice: Lattice, i: int, parity: int) -> Place:
         """Slot i of the cell x - c_i."""
         return Place(i, against(lattice.offset(i)))
 
-    def scatter(self, lattice: Lattice, i, parity: int) -> Place:
+    def scatter(self, lattice: Lattice, i: int, parity: int) -> Place:
         """Slot i of the cell."""
         return Place(i, HERE)

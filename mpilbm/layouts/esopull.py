@@ -17,12 +17,12 @@ class EsoPull(Layout):
 
     parities = 2
 
-    def gather(self, lattice: Lattice, i, parity: int) -> Place:
+    def gather(self, lattice: Lattice, i: int, parity: int) -> Place:
         """Forward: the cell. Backward: the cell x - c_i."""
         slot = i if parity else lattice.opp[i]
         return Place(slot, HERE if _forward(lattice, i) else against(lattice.offset(i)))
 
-    def scatter(self, lattice: Lattice, i, parity: int) -> Place:
+    def scatter(self, lattice: Lattice, i: int, parity: int) -> Place:
         """Forward: the cell x + c_i. Backward: the cell. The slot of gather(opp(i))."""
         slot = lattice.opp[i] if parity else i
         return Place(slot, lattice.offset(i) if _forward(lattice, i) else HERE)

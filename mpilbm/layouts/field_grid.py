@@ -1,8 +1,11 @@
 """Memory of the fields of a coupling, including cells beyond walls."""
 
 from dataclasses import dataclass
+from typing import Any
 
+from mpilbm.layouts.contracts import Offset
 from mpilbm.layouts.grid import CACHE_SET, CELL, LINE, CellNames, Grid
+from mpilbm.model.case import Case
 
 
 @dataclass(frozen=True)
@@ -19,7 +22,7 @@ class FieldGrid(Grid):
     walled: tuple[bool, bool] = (False, False)
 
     @classmethod
-    def of(cls, case, planes: int, rows: int, nx: int) -> "FieldGrid":
+    def of(cls, case: Case, planes: int, rows: int, nx: int) -> "FieldGrid":
         """The memory of the fields of the coupling; fields that neighbours read come first."""
         rows_wrap = case.dimensions == 2 or case.domain.periodic[1]
         walled = not rows_wrap, not case.domain.periodic[0]
@@ -27,12 +30,13 @@ class FieldGrid(Grid):
         lines = (rows + 2 * walled[0]) * lines_a_row
         if lines >= CACHE_SET:
             lines += (10 - lines) % CACHE_SET
+        assert case.coupling is not None  # only coupled fluids have these fields
         count = len(case.coupling.neighbour_fields(case)) + len(case.coupling.local_fields(case))
         strides = lines_a_row * LINE, lines * LINE
         slots, ghost = tuple(range(count)), case.ghost
         return cls("field", planes, rows, nx, slots, ghost, *strides, wraps=None, walled=walled)
 
-    def address(self, slot, offset, cell: CellNames = CELL):
+    def address(self, slot: int, offset: Offset, cell: CellNames = CELL) -> str:
         """C text of the index of a value of the neighbour at an offset, also beyond the box."""
         row, x = cell.row_at(offset[1]), f"({cell.x_at(offset[2])} + {LINE})"
         if self.walled[0]:
@@ -41,7 +45,7 @@ class FieldGrid(Grid):
             x = f"({cell.x} + {LINE + offset[2]})"
         return self._index(slot, offset[0], cell, row, x)
 
-    def index(self, plane, row, x):
+    def index(self, plane: Any, row: Any, x: Any) -> Any:
         """The index of value 0 of cells; numbers or arrays.
 
         `plane` counts from the first plane of the array; the cells beyond walls have row or x = -1.

@@ -8,12 +8,14 @@ for a link that crosses a wall, the boundary writes the incoming population to t
 the step.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from mpilbm.layouts.contracts import EntryLike, FluidCells, Offset, Planes
 from mpilbm.layouts.formats import Tail
 from mpilbm.layouts.packed_cells import (
     PackedCells,
@@ -76,7 +78,7 @@ class CellNames:
         """The index in the row at step -1, 0 or +1."""
         return (self.x, self.x_p, self.x_m)[step]
 
-    def turn(self, step: int, grid) -> str:
+    def turn(self, step: int, grid: Planes) -> str:
         """The number of planes to add to that at `step` where planes wrap around; "" if it is 0."""
         if grid.wraps is None or (self.owned and not step):
             return ""
@@ -133,7 +135,17 @@ class Grid:
 
     @classmethod
     def dense(
-        cls, name, planes, rows, nx, slots, ghost, staggered=False, widths=(), wraps=False, tails=()
+        cls,
+        name: str,
+        planes: int,
+        rows: int,
+        nx: int,
+        slots: tuple[int, ...],
+        ghost: int,
+        staggered: bool = False,
+        widths: tuple[int, ...] = (),
+        wraps: bool | None = False,
+        tails: tuple[Tail, ...] = (),
     ) -> "Grid":
         """A grid with rows padded to whole lines and slots away from large powers of two."""
         lines_a_row = -(-nx // LINE)
@@ -149,7 +161,9 @@ class Grid:
         slots = tuple(range(count))
         return replace(self, name=name, slots=slots, returning=(), widths=(), tails=())
 
-    def planes_of(self, values: np.ndarray, local: int, _geometry=None) -> Iterator[Part]:
+    def planes_of(
+        self, values: np.ndarray, local: int, _geometry: FluidCells | None = None
+    ) -> Iterator[Part]:
         """Yield (place in the array, numbers) for values (components, rows, nx) of a plane."""
         for k, rows in enumerate(values):
             start = (local + self.ghost) * self.plane_stride + self.slots[k] * self.slot_stride
@@ -212,19 +226,19 @@ class Grid:
         """The number of values of each table of neighbours; a dense field has none."""
         return {}
 
-    def table_parts(self, geometry) -> Iterator[tuple[str, int, np.ndarray]]:
+    def table_parts(self, geometry: FluidCells) -> Iterator[tuple[str, int, np.ndarray]]:
         """Yield parts of the tables: name, index of the first value, values; none if dense."""
         return iter(())
 
-    def table(self, offset) -> int | None:
+    def table(self, offset: Offset) -> int | None:
         """The number of the table with the neighbours at this offset; None for a dense field."""
         return None
 
-    def unlisted(self, entries, lattice: Lattice) -> list:
+    def unlisted(self, entries: Iterable[EntryLike], lattice: Lattice) -> list[EntryLike]:
         """Entry lists without links that need no entry; for a dense field, all entries."""
         return list(entries)
 
-    def packed(self, cells, geometry) -> PackedCells:
+    def packed(self, cells: NDArray[np.int64], geometry: FluidCells) -> PackedCells:
         """Pack cells given as (plane * rows + row) * nx + x, see packed_cells.py."""
         words = np.empty(cells.size, np.int64)
         for begin in range(0, cells.size, PACKED):
@@ -238,7 +252,7 @@ class Grid:
         strides = {"row": self.row_stride, "slot": self.slot_stride, "plane": self.plane_stride}
         return {f"{self.name}_{way}": stride for way, stride in strides.items()} | turns(self)
 
-    def address(self, slot: int, offset: tuple[int, int, int], cell: CellNames = CELL) -> str:
+    def address(self, slot: int, offset: Offset, cell: CellNames = CELL) -> str:
         """C text of the index of a value of the cell, or of its neighbour at an offset."""
         row, x = cell.row_at(offset[1]), cell.x_at(offset[2])
         there = self._index(slot, offset[0], cell, row, x)
@@ -248,7 +262,12 @@ class Grid:
         return f"({x} {_BEYOND[offset[2]]} {cell.x} ? {returned} : {there})"
 
     def address_if(
-        self, slot: int, offset: tuple[int, int, int], cell: CellNames, condition: str, missing=None
+        self,
+        slot: int,
+        offset: Offset,
+        cell: CellNames,
+        condition: str,
+        missing: Offset | None = None,
     ) -> str:
         """The `address` if a condition, 0 or 1 in C, is 1, else 0; computed without branches.
 
@@ -281,7 +300,7 @@ def velocity_grid(
     return Grid.dense("u", *sizes, lattice.staggered, wraps=None)
 
 
-def turns(grid) -> dict[str, int]:
+def turns(grid: Planes) -> dict[str, int]:
     """Kernel arguments by which planes wrap around: the first and last owned plane, and the number.
 
     The number of planes is 0 if they do not wrap around. Empty if addresses do not depend on it.
@@ -291,7 +310,7 @@ def turns(grid) -> dict[str, int]:
     return own_planes(grid) | {f"{grid.name}_turn": grid.planes * grid.wraps}
 
 
-def own_planes(grid) -> dict[str, int]:
+def own_planes(grid: Planes) -> dict[str, int]:
     """Kernel arguments: the first and last owned plane."""
     first, end = grid.interior
     return {f"{grid.name}_first": first, f"{grid.name}_last": end - 1}

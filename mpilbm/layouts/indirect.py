@@ -2,11 +2,14 @@
 
 from functools import cache
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
 from mpilbm.layouts import HERE, Layout, Place
+from mpilbm.layouts.contracts import Offset
 from mpilbm.layouts.nodes import NodeGrid
-from mpilbm.layouts.wanted import Wanted
+from mpilbm.model.case import Case
 from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import find, make, names, register
 
@@ -40,7 +43,7 @@ class Indirect(Layout):
                              f"allowed: {', '.join(allowed)}")  # fmt: skip
         return value
 
-    def conflicts(self, case: Wanted) -> list[str]:
+    def conflicts(self, case: Case) -> list[str]:
         """Also: sheets between fluid cells."""
         found = super().conflicts(case)
         if any(body.shape and body.shape.cuts for body in case.bodies):
@@ -49,30 +52,39 @@ class Indirect(Layout):
 
     @property
     def buffers(self) -> int:  # type: ignore[override]  # other layouts: a class variable
-        """As in the layout `streaming`."""
+        """Number of arrays: that of the layout `streaming`."""
         return _layout(self.streaming).buffers
 
     @property
     def parities(self) -> int:  # type: ignore[override]  # as `buffers`
-        """As in the layout `streaming`."""
+        """After how many steps places repeat: as in the layout `streaming`."""
         return _layout(self.streaming).parities
 
-    def gather(self, lattice: Lattice, i, parity: int) -> Place:
-        """As in the layout `streaming`."""
+    def gather(self, lattice: Lattice, i: int, parity: int) -> Place:
+        """The place from which the layout `streaming` reads f_i."""
         return _layout(self.streaming).gather(lattice, i, parity)
 
-    def scatter(self, lattice: Lattice, i, parity: int) -> Place:
-        """As in the layout `streaming`."""
+    def scatter(self, lattice: Lattice, i: int, parity: int) -> Place:
+        """The place to which the layout `streaming` writes the population along c_i."""
         return _layout(self.streaming).scatter(lattice, i, parity)
 
-    def f_out(self, lattice: Lattice, i, parity: int):
-        """As in the layout `streaming`."""
+    def f_out(self, lattice: Lattice, i: int, parity: int) -> Place:
+        """The place of the previous step's outgoing population in the layout `streaming`."""
         return _layout(self.streaming).f_out(lattice, i, parity)
 
-    def grid(self, lattice: Lattice, planes, rows, nx, fluid=None, ghost=1, storage="float32"):
+    def grid(
+        self,
+        lattice: Lattice,
+        planes: int,
+        rows: int,
+        nx: int,
+        fluid: NDArray[np.integer] | None = None,
+        ghost: int = 1,
+        storage: str = "float32",
+    ) -> NodeGrid:
         """The memory of the fluid cells; without `fluid`, of zero cells."""
         offsets = tuple(sorted({place.offset for place in self._away(lattice)}))
-        fluid = [0] * (planes + 2 * ghost + 2) if fluid is None else fluid
+        fluid = np.zeros(planes + 2 * ghost + 2, int) if fluid is None else fluid
         turned = self._turned(lattice, offsets)
         return NodeGrid("f", planes, rows, nx, self.slots(lattice), offsets, turned, fluid, ghost)
 
@@ -86,7 +98,7 @@ class Indirect(Layout):
         }
         return {place for place in touched if place.offset != HERE}
 
-    def _turned(self, lattice: Lattice, offsets) -> tuple[tuple[int, int], ...]:
+    def _turned(self, lattice: Lattice, offsets: tuple[Offset, ...]) -> tuple[tuple[int, int], ...]:
         """For each offset, the slot that is used there and the slot of the opposite direction.
 
         If the opposite slot of the cell itself replaces a missing neighbour, the step must read
@@ -95,7 +107,7 @@ class Indirect(Layout):
         """
         away = {place.offset: place.slot for place in self._away(lattice)}
 
-        def in_cell(place):
+        def in_cell(place: Place) -> Place:
             return place if place.offset == HERE else Place(lattice.opp[place.slot], HERE)
 
         for i in range(1, lattice.Q):

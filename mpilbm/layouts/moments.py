@@ -23,16 +23,20 @@ take 3.8 ms in float32. The chapter many-gpus of the manual states what the mode
 networks.
 """
 
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from mpilbm.layouts import HERE, Layout, Place, against
+from mpilbm.layouts import HERE, Layout, Offset, Place, Read, against
 from mpilbm.layouts.formats import Formats, Tail
-from mpilbm.layouts.wanted import Wanted
+from mpilbm.model.case import Case
+from mpilbm.model.expressions import Density, Expression, Populations, Vector
 from mpilbm.physics.algebra import pairs
 from mpilbm.physics.hermite import moments_of, populations
 from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import find, names, register
 
+UpToSecond = tuple[
+    Expression, list[Expression], list[Expression]
+]  # density, momentum, second moments
 TAIL = 3  # bits of each component of u in the last bits of A in 16-bit storage
 
 
@@ -61,7 +65,7 @@ class Moments(Layout):
     sweep = True
     storages = (*Layout.storages, "mixed")
 
-    def conflicts(self, case: Wanted) -> list[str]:
+    def conflicts(self, case: Case) -> list[str]:
         """Also: collisions, equilibria and forces with moments above the second order."""
         found = super().conflicts(case)
         for fluid in case.fluids:
@@ -80,7 +84,7 @@ class Moments(Layout):
                 )
         return found
 
-    def gather(self, lattice: Lattice, i, parity: int) -> Place:
+    def gather(self, lattice: Lattice, i: int, parity: int) -> Place:
         """The cell x - c_i; the slot has no meaning."""
         return Place(0, against(lattice.offset(i)))
 
@@ -102,7 +106,9 @@ class Moments(Layout):
         diagonal = [1 + D + k for k, (a, b) in enumerate(tensor) if a == b]
         return Formats(usual.names, tuple(Tail(1 + a, k, TAIL) for a, k in enumerate(diagonal)))
 
-    def incoming(self, lattice: Lattice, parity: int, read, rest) -> list:
+    def incoming(
+        self, lattice: Lattice, parity: int, read: Read, rest: Density
+    ) -> list[Expression]:
         """Each population f_i from the moments of the cell x - c_i."""
         return [
             populations(lattice, density, momentum, second, only=(i,))[0]
@@ -112,17 +118,24 @@ class Moments(Layout):
             ]
         ]
 
-    def outgoing(self, lattice: Lattice, parity: int, read, rest) -> list:
+    def outgoing(
+        self, lattice: Lattice, parity: int, read: Read, rest: Density
+    ) -> list[Expression]:
         """All populations from the moments of the cell."""
         return populations(lattice, *self._moments(lattice, read, rest, HERE, 0))
 
-    def stored(self, lattice: Lattice, parity: int, f, rest) -> list[tuple[Place, Any]]:
+    def stored(
+        self, lattice: Lattice, parity: int, f: Populations, rest: Density
+    ) -> list[tuple[Place, Expression]]:
         """(place, expression) of the moments of the outgoing populations f, in the cell."""
         density, momentum, second = moments_of(lattice, f)
         stored = compress(density, momentum, second, rest)
         return [(Place(k, HERE), value) for k, value in enumerate(stored)]
 
-    def _moments(self, lattice: Lattice, read, rest, offset, i):
+    def _moments(
+        self, lattice: Lattice, read: Read, rest: Density, offset: Offset, i: int
+    ) -> UpToSecond:
+        """Density, momentum and second moments of a cell; `i` is a part of the names of values."""
         stored = [
             read(f"{name}_{i}", Place(k, offset)) for k, name in enumerate(stored_names(lattice.D))
         ]
@@ -135,18 +148,21 @@ def stored_names(D: int) -> list[str]:
     return ["density", *(f"u_{axis}" for axis in "xyz"[:D]), *tensor]
 
 
-def compress(density, momentum, second, rest) -> list:
+def compress(
+    density: Expression, momentum: Vector, second: Sequence[Expression], rest: Density
+) -> list[Expression]:
     """Return the stored values from density, momentum and second moments; rest(density) is rho."""
     u = [j / rest(density) for j in momentum]
     return [density, *u, *(m - momentum[a] * u[b] for m, (a, b) in _numbered(second, len(u)))]
 
 
-def expand(D: int, stored, rest):
+def expand(D: int, stored: Sequence[Expression], rest: Density) -> UpToSecond:
     """Return density, momentum and second moments from the stored values."""
     density, u, a = stored[0], stored[1 : 1 + D], stored[1 + D :]
     momentum = [rest(density) * u_a for u_a in u]
     return density, momentum, [A + momentum[i] * u[j] for A, (i, j) in _numbered(a, D)]
 
 
-def _numbered(tensor, D: int):
-    return zip(tensor, pairs(D), strict=True)
+def _numbered(tensor: Sequence[Expression], D: int) -> Iterator[tuple[Expression, tuple[int, int]]]:
+    """Yield the components of a symmetric tensor with the numbers of their axes."""
+    yield from zip(tensor, pairs(D), strict=True)

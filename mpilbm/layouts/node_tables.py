@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mpilbm.layouts.contracts import FluidCells, Nodes
+
 Part = tuple[str, int, NDArray[np.int32]]  # table, index of the first value, values
 MISSING = -1  # in arrays of node numbers
 
@@ -47,7 +49,7 @@ class _Plane:
         np.take(self.numbers.reshape(-1)[first:], nodes.places, out=found, mode="clip")
 
 
-def parts(grid, geometry) -> Iterator[Part]:
+def parts(grid: Nodes, geometry: FluidCells) -> Iterator[Part]:
     """Yield the tables of owned planes and ghost planes in parts; other values are 0.
 
     The tables of a ghost plane equal those of the slab that owns it, except for neighbours in
@@ -77,14 +79,14 @@ def parts(grid, geometry) -> Iterator[Part]:
         yield "node_row", plane * (grid.rows + 1), rows.astype(np.int32)
 
 
-def _plane(grid, geometry, local: int) -> _Plane | None:
+def _plane(grid: Nodes, geometry: FluidCells, local: int) -> _Plane | None:
     """The nodes of a local plane; None if it is not held."""
     if not -grid.ghost <= local < grid.planes + grid.ghost:
         return None
     return _Plane.of(geometry.fluid(local), geometry.wraps)
 
 
-def _complete(grid, plane: int, table: int, there: NDArray[np.int32]) -> None:
+def _complete(grid: Nodes, plane: int, table: int, there: NDArray[np.int32]) -> None:
     """Replace missing neighbours in `there` by separate locations.
 
     Locations count from the start of the slot in the neighbour's plane.

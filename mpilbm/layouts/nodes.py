@@ -11,19 +11,21 @@ is half-way bounce-back without a boundary list. This does not apply to planes t
 write.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilbm.layouts import node_tables
+from mpilbm.layouts.contracts import EntryLike, FluidCells, Offset
 from mpilbm.layouts.grid import CELL, LINE, CellNames, Part, own_planes, turns
 from mpilbm.layouts.packed_cells import PackedCells
 from mpilbm.physics.lattices import Lattice
 
-Offset = tuple[int, int, int]
+Following = Callable[[int, int], np.ndarray]
 TABLES = {"node_start": "int64*", "node_stride": "int64*", "node_count": "int32*"}
 
 
@@ -99,7 +101,7 @@ class NodeGrid:
         """The memory of another field; see Grid."""
         return replace(self, name=name, slots=tuple(range(count)), offsets=(), turned=())
 
-    def planes_of(self, values: np.ndarray, local: int, geometry) -> Iterator[Part]:
+    def planes_of(self, values: np.ndarray, local: int, geometry: FluidCells) -> Iterator[Part]:
         """Yield (first place in the array, numbers) for values of a plane; see Grid."""
         plane, fluid = local + self.ghost, geometry.fluid(local)
         for k, rows in enumerate(values):
@@ -169,7 +171,7 @@ class NodeGrid:
         elsewhere = self.address_if(slot, offset, cell, f"({condition} & !{kept})", None)
         return f"({own}) * ({condition} & {kept}) + {elsewhere}"
 
-    def found(self, slot: int, offset: tuple[int, int, int], cell: CellNames = CELL):
+    def found(self, slot: int, offset: Offset, cell: CellNames = CELL) -> tuple[str, str]:
         """C texts: start of the slot in the neighbour's plane, and index of the table entry."""
         own, base = self._plane(0, cell), self._base(self.slots[slot], offset[0], cell)
         if not any(offset):
@@ -189,11 +191,11 @@ class NodeGrid:
         turn = cell.turn(step, self)
         return f"{there} + {turn}" if turn else there
 
-    def table(self, offset) -> int | None:
+    def table(self, offset: Offset) -> int | None:
         """Number of the table of neighbours at an offset; None for the cell itself."""
         return self.offsets.index(offset) if any(offset) else None
 
-    def packed(self, cells, geometry) -> PackedCells:
+    def packed(self, cells: NDArray[np.int64], geometry: FluidCells) -> PackedCells:
         """Pack owned or ghost cells given as (plane * rows + row) * nx + x, as nodes."""
         planes, within = np.divmod(cells, self.rows * self.nx)
         order = np.argsort(planes, kind="stable")  # fast for cells in order
@@ -205,7 +207,9 @@ class NodeGrid:
             nodes[mine] = before[within[mine]]
         return PackedCells.of_nodes(planes, nodes)
 
-    def places_of(self, cells: PackedCells, slot: int, offset, following) -> np.ndarray:
+    def places_of(
+        self, cells: PackedCells, slot: int, offset: Offset, following: Following
+    ) -> np.ndarray:
         """Indices in the array of a value of packed cells, or of their neighbours at an offset.
 
         following: a function that returns a part of the table node_next, from its begin and end.
@@ -232,7 +236,7 @@ class NodeGrid:
             "node_row": len(self.stride) * (self.rows + 1),
         }
 
-    def table_parts(self, geometry) -> Iterator[node_tables.Part]:
+    def table_parts(self, geometry: FluidCells) -> Iterator[node_tables.Part]:
         """Yield parts of the tables, see node_tables.parts."""
         return node_tables.parts(self, geometry)
 
@@ -243,12 +247,12 @@ class NodeGrid:
             return target <= plane
         return target >= plane if plane >= end else self.keeps(target)
 
-    def keeps(self, plane):
+    def keeps(self, plane: Any) -> Any:
         """Whether a plane of the array is owned, so that no other slab writes to it."""
         first, end = self.interior
         return (plane >= first) & (plane < end)
 
-    def unlisted(self, entries, lattice: Lattice) -> list:
+    def unlisted(self, entries: Iterable[EntryLike], lattice: Lattice) -> list[EntryLike]:
         """Entry lists without the links for which the tables perform half-way bounce-back."""
         if not self.turned:
             return list(entries)

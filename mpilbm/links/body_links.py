@@ -5,7 +5,7 @@ chunks of a body in a plane in the order of the lists. A plane belongs to one sl
 not depend on the number of ranks.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.links.entry_list import EntryList, Writes
+from mpilbm.model.case import Case
+from mpilbm.parallel.slabs import Slab
 
 CHUNK = 256  # entries
 
@@ -48,7 +50,7 @@ class Chunks:
     start: Numbers
 
     @classmethod
-    def of(cls, slab, lists: Sequence[EntryList], numbers: Mapping[int, int]) -> "Chunks":
+    def of(cls, slab: Slab, lists: Sequence[EntryList], numbers: Mapping[int, int]) -> "Chunks":
         """The chunks of lists; `numbers`: that of each owner of their entries, by its place."""
         plane_cells, begin, chunk = slab.shape[1] * slab.shape[2], 0, 0
         entry, first, group, ranges = [], [], [], []
@@ -112,17 +114,19 @@ class BodyLinks:
     chunks: Chunks
 
     @classmethod
-    def find(cls, case, slab, lists: Sequence[EntryList]) -> "BodyLinks":
-        """Select from the entries of a slab those that the forces on `case.weighed` need."""
-        mine = [each.of_bodies(case.weighed) for each in lists]
+    def find(cls, case: Case, slab: Slab, lists: Sequence[EntryList]) -> "BodyLinks":
+        """Select from the entries of a slab those that the forces on `case.needs.weighed` need."""
+        mine = [each.of_bodies(case.needs.weighed) for each in lists]
         pairs = [(each, flags) for each, flags in zip(lists, mine, strict=True) if flags.any()]
         measured = tuple(Selected(replace(each.entries, writes=Writes.MEASURED), each.rows)
                          for each in _selected(pairs))  # fmt: skip
-        beside = [each for each in lists if case.split or each.boundary.mirrors]
+        beside = [each for each in lists if case.needs.split or each.boundary.mirrors]
         cells = np.concatenate([np.empty(0, np.int64), *(m.entries.cells for m in measured)])
         staged = tuple(_selected((each, np.isin(each.cells, cells)) for each in beside))
         owners = {owner.place: owner.body for each in lists for owner in each.owners}
-        numbers = {p: case.weighed.index(b) for p, b in owners.items() if b in case.weighed}
+        numbers = {
+            p: case.needs.weighed.index(b) for p, b in owners.items() if b in case.needs.weighed
+        }
         return cls(staged, measured, Chunks.of(slab, [m.entries for m in measured], numbers))
 
     @property
@@ -136,7 +140,7 @@ class BodyLinks:
         return sum(each.rows.size for each in self.staged)
 
 
-def _selected(pairs) -> Iterator[Selected]:
+def _selected(pairs: Iterable[tuple[EntryList, NDArray[np.bool_]]]) -> Iterator[Selected]:
     """The entries of lists for which flags are set."""
     for each, flags in pairs:
         rows = np.flatnonzero(flags)

@@ -7,18 +7,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.formulas.given_functions import PointValue
-from mpilbm.formulas.values import Plane, of_cells
-from mpilbm.links.cut_links import centres
+from mpilbm.formulas.values import Plane
+from mpilbm.links.cut_links import centres, values_from_file
 from mpilbm.links.entry_list import EntryList, GivenValues, Ints, InwardCells
 from mpilbm.links.moving_walls import MovingLinks, WallMotion
 from mpilbm.links.owners import Owner, Ownership, Why
 from mpilbm.links.planes_read import inward_step
 from mpilbm.links.wall_distance import FluidPlane, fluid_at, link_data, links_of
+from mpilbm.model.case import Case
+from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.boundary_capabilities import INWARD_FALLBACK, Reads
+from mpilbm.physics.lattices import Lattice
 
 
-def entry_lists(case, slab, fluid: FluidPlane, ownership: Ownership) -> tuple[EntryList, ...]:
+def entry_lists(
+    case: Case, slab: Slab, fluid: FluidPlane, ownership: Ownership
+) -> tuple[EntryList, ...]:
     """Return the entries of a slab, one list per boundary structure, in the order of the
     owners.
 
@@ -29,7 +34,7 @@ def entry_lists(case, slab, fluid: FluidPlane, ownership: Ownership) -> tuple[En
 
 
 def _entries(
-    case, slab, fluid: FluidPlane, ownership: Ownership, owners: tuple[Owner, ...]
+    case: Case, slab: Slab, fluid: FluidPlane, ownership: Ownership, owners: tuple[Owner, ...]
 ) -> EntryList:
     """Return the entries of owners with equal structure, without the motion of walls."""
     boundary = owners[0].boundary
@@ -78,7 +83,7 @@ def _groups(owners: tuple[Owner, ...]) -> list[tuple[Owner, ...]]:
 
 
 def _of_cells(
-    case, slab, cells: Ints, owners: tuple[Owner, ...], member: NDArray[np.int32]
+    case: Case, slab: Slab, cells: Ints, owners: tuple[Owner, ...], member: NDArray[np.int32]
 ) -> dict[int, NDArray[np.float64]]:
     """Return the values of cells from files, {column: (n,)}; nan for entries without a file."""
     found: dict[int, NDArray[np.float64]] = {}
@@ -87,7 +92,8 @@ def _of_cells(
             if isinstance(plane, Plane):
                 mine = np.flatnonzero(member == number)
                 values = found.setdefault(column, np.full(cells.size, np.nan))
-                values[mine] = of_cells(plane, owner.boundary.where[0], case, slab, cells[mine])
+                face = owner.boundary.where[0]
+                values[mine] = values_from_file(plane, face, case, slab, cells[mine])
     return found
 
 
@@ -98,7 +104,7 @@ def _by_function(owners: tuple[Owner, ...]) -> bool:
 
 
 def _inward(
-    lattice, slab, fluid: FluidPlane, cells: Ints, boundary: Boundary
+    lattice: Lattice, slab: Slab, fluid: FluidPlane, cells: Ints, boundary: Boundary
 ) -> tuple[list[Ints], dict[str, int]]:
     """Return the cells inwards along the normal for each step, and the number of replacements."""
     steps = boundary.capabilities.inward
@@ -119,7 +125,9 @@ def _inward(
     return found, {INWARD_FALLBACK: replaced}
 
 
-def _with_motion(case, slab, lists: list[EntryList], ownership: Ownership) -> list[EntryList]:
+def _with_motion(
+    case: Case, slab: Slab, lists: list[EntryList], ownership: Ownership
+) -> list[EntryList]:
     """Add the motion of walls at the cells that the boundaries read; return the lists."""
     if not any(owner.boundary.wall_velocity is not None for owner in ownership.owners):
         return lists

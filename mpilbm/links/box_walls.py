@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mpilbm.layouts.contracts import Planes
 from mpilbm.links.entry_list import EntryList
 from mpilbm.links.owners import owners_of
+from mpilbm.model.case import Case
+from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.boundary_capabilities import Reads
 
@@ -43,7 +46,7 @@ class BoxWalls:
     owners: frozenset[int]
 
     @classmethod
-    def of(cls, case, slab, grid) -> "BoxWalls":
+    def of(cls, case: Case, slab: Slab, grid: Planes) -> "BoxWalls":
         """Find the walls of a slab that are at rest or move with a constant velocity."""
         table = np.zeros((), DTYPE)
         places: set[int] = set()
@@ -88,7 +91,8 @@ def _constant_velocity(boundary: Boundary) -> tuple[float, ...] | None:
     u = boundary.wall_velocity
     if boundary.capabilities.reads is not Reads.SAME_LINK or not isinstance(u, tuple):
         return None
-    return u if all(isinstance(value, int | float) for value in u) else None
+    numbers = tuple(value for value in u if isinstance(value, int | float))
+    return numbers if len(numbers) == len(u) else None
 
 
 def _number(face: str, dimensions: int) -> int:

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mpilbm.formulas.values import Plane
 from mpilbm.links.link_set import LinkSet, joined
 from mpilbm.links.owners import Owner, Ownership, Why
+from mpilbm.model.case import Case, Surface
 from mpilbm.parallel.slabs import Slab
 
 Ints = NDArray[np.int64]
@@ -22,12 +24,16 @@ CELLS = 2**16  # that are examined at a time
 REACH = 1.001  # the length of a link along an axis, and rounding errors
 
 
-def with_cut_links(case, slab: Slab, ids: NDArray[Any], ownership: Ownership) -> Ownership:
+def with_cut_links(case: Case, slab: Slab, ids: NDArray[Any], ownership: Ownership) -> Ownership:
     """Return the ownership with the links that sheets cut.
 
     ids: see missing_links.owned_links. If several bodies cut a link, the last one owns it.
     """
-    sheets = [owner for owner in reversed(ownership.owners) if has_sheets(case, owner)]
+    sheets = [
+        (owner.place, sheet)
+        for owner in reversed(ownership.owners)
+        if (sheet := sheet_of(case, owner)) is not None
+    ]
     found = [
         each
         for block in (slab.blocks(CELLS) if sheets else ())
@@ -36,40 +42,43 @@ def with_cut_links(case, slab: Slab, ids: NDArray[Any], ownership: Ownership) ->
     return _merged(ownership, found) if found else ownership
 
 
-def has_sheets(case, owner: Owner) -> bool:
-    """Whether an owner is a body that cuts links."""
+def sheet_of(case: Case, owner: Owner) -> Surface | None:
+    """The shape of an owner that is a body and cuts links; otherwise None."""
     shape = None if owner.body is None else case.bodies[owner.body].shape
-    return shape is not None and shape.cuts
+    return shape.in_box(case.domain) if shape is not None and shape.cuts else None
 
 
-def crossed(case, owners: tuple[Owner, ...], points: Any, step: Any) -> Flags:
+def crossed(case: Case, owners: tuple[Owner, ...], points: Any, step: Any) -> Flags:
     """Bool (n,): whether a sheet lies between points and points + step, (D, n) each."""
     found = np.zeros(points.shape[1], bool)
     for owner in owners:
-        if has_sheets(case, owner):
-            sheet = case.bodies[owner.body].shape.in_box(case.domain)
+        sheet = sheet_of(case, owner)
+        if sheet is not None:
             found |= ~np.isnan(sheet.first(points, step))
     return found
 
 
 def _of_block(
-    case, slab: Slab, ids: NDArray[Any], sheets: list[Owner], block: tuple[int, int]
+    case: Case,
+    slab: Slab,
+    ids: NDArray[Any],
+    sheets: list[tuple[int, Surface]],
+    block: tuple[int, int],
 ) -> list[Entries]:
     """The entries of each body in the planes begin..end of a slab."""
     begin, end = block
     first, found = begin * ids[0].size, []
     taken = LinkSet.empty((end - begin) * ids[0].size)
-    for owner in sheets:
-        shape = case.bodies[owner.body].shape.in_box(case.domain)
-        cells = _beside(case, slab, ids, shape.bounds(), block)
-        links = _cut(case, slab, ids, shape, cells).without(taken[cells - first])
+    for place, sheet in sheets:
+        cells = _beside(case, slab, ids, sheet.bounds(), block)
+        links = _cut(case, slab, ids, sheet, cells).without(taken[cells - first])
         mine = np.flatnonzero(links.any())
         taken = taken.with_more(cells[mine] - first, links[mine])
-        found.append((cells[mine], np.full(mine.size, owner.place), links[mine]))
+        found.append((cells[mine], np.full(mine.size, place), links[mine]))
     return found
 
 
-def _beside(case, slab: Slab, ids: NDArray[Any], bounds: Any, block: tuple[int, int]) -> Ints:
+def _beside(case: Case, slab: Slab, ids: NDArray[Any], bounds: Any, block: tuple[int, int]) -> Ints:
     """The fluid cells of a block that are at most one cell outside the bounds of a shape."""
     begin, end = block
     cells = begin * ids[0].size + np.flatnonzero(ids[begin + 1 : end + 1] == 0)
@@ -84,11 +93,11 @@ def _beside(case, slab: Slab, ids: NDArray[Any], bounds: Any, block: tuple[int, 
     return cells[near]
 
 
-def _axes(case) -> Any:
+def _axes(case: Case) -> Any:
     return zip(case.domain.size, case.domain.periodic, strict=True)
 
 
-def coordinates(case, slab: Slab, cells: Ints) -> Ints:
+def coordinates(case: Case, slab: Slab, cells: Ints) -> Ints:
     """The coordinates of cells of a slab in the full lattice, int64 (D, n)."""
     plane, row, k = np.unravel_index(cells, (slab.planes, *slab.shape[1:]))
     x = case.lattice.x(plane + slab.begin, row, k)
@@ -97,13 +106,21 @@ def coordinates(case, slab: Slab, cells: Ints) -> Ints:
     )
 
 
-def centres(case, slab: Slab, cells: Ints) -> NDArray[np.float64]:
+def centres(case: Case, slab: Slab, cells: Ints) -> NDArray[np.float64]:
     """The centres of cells of a slab in the box, float64 (n, D)."""
     return np.add(coordinates(case, slab, cells).T, 0.5, dtype=np.float64)
 
 
-def _cut(case, slab: Slab, ids: NDArray[Any], shape: Any, cells: Ints) -> LinkSet:
-    """The links of fluid cells that come from a fluid cell and cross a sheet of the shape."""
+def values_from_file(
+    plane: Plane, face: str, case: Case, slab: Slab, cells: Ints
+) -> NDArray[np.float64]:
+    """The values of a Plane for cells of a slab next to a face, float64 (n,)."""
+    at = zip("xyz", coordinates(case, slab, cells), strict=False)
+    return plane.values[tuple(place for axis, place in at if axis != face[0])[::-1]]
+
+
+def _cut(case: Case, slab: Slab, ids: NDArray[Any], sheet: Surface, cells: Ints) -> LinkSet:
+    """The links of fluid cells that come from a fluid cell and cross a sheet."""
     lattice, at, found = case.lattice, coordinates(case, slab, cells), {}
     size, periodic = (np.array(each)[:, None] for each in zip(*_axes(case), strict=True))
     for i in range(1, lattice.Q):
@@ -114,7 +131,7 @@ def _cut(case, slab: Slab, ids: NDArray[Any], shape: Any, cells: Ints) -> LinkSe
         plane = there[-1, inside] - slab.begin + 1
         row = wrapped[1] if lattice.D == 3 else 0
         open_ends = inside[ids[plane, row, wrapped[0] // lattice.volume] == 0]
-        q = shape.first(at[:, open_ends] + 0.5, np.repeat(step, open_ends.size, 1).astype(float))
+        q = sheet.first(at[:, open_ends] + 0.5, np.repeat(step, open_ends.size, 1).astype(float))
         found[i] = open_ends[~np.isnan(q)]
     return LinkSet.collect(cells.size, found)
 

@@ -24,13 +24,16 @@ from numpy.typing import NDArray
 from mpilbm.links.entry_list import EntryList, Writes
 from mpilbm.links.link_set import LinkSet
 from mpilbm.links.row_ends import beyond, rows_end_in_walls
+from mpilbm.model.case import Case
+from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundary_capabilities import Reads
+from mpilbm.physics.lattices import Lattice
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 
-def split_by_writes(case, slab, lists: Sequence[EntryList]) -> list[EntryList]:
+def split_by_writes(case: Case, slab: Slab, lists: Sequence[EntryList]) -> list[EntryList]:
     """Split each list into staged, direct and exchanged links; return all lists, staged ones first.
 
     The direct and exchanged lists must run after the staged lists have read and before the staged
@@ -58,7 +61,7 @@ def _can_be_direct(entries: EntryList) -> bool:
     return entries.boundary.capabilities.reads is Reads.SAME_LINK
 
 
-def _without_row_ends(case, slab, entries: EntryList) -> EntryList:
+def _without_row_ends(case: Case, slab: Slab, entries: EntryList) -> EntryList:
     """The list without the links at the ends of rows for which the step performs bounce-back."""
     if not entries.boundary.reflects:
         return entries
@@ -66,7 +69,7 @@ def _without_row_ends(case, slab, entries: EntryList) -> EntryList:
 
 
 def _shared(
-    case, slab, entries: EntryList, known: list[list[Ints]]
+    case: Case, slab: Slab, entries: EntryList, known: list[list[Ints]]
 ) -> tuple[LinkSet, LinkSet, LinkSet]:
     """Return the links to be staged, the exchanged links, and the other ends of the exchanged ones.
 
@@ -103,14 +106,16 @@ def _shared(
     )
 
 
-def _at_sides(shape, cells: Ints) -> Ints:
+def _at_sides(shape: tuple[int, int, int], cells: Ints) -> Ints:
     """Return the numbers of the cells at the ends of rows and in the outermost rows."""
     outer = np.ones(shape[1:], bool)
     outer[1:-1, 1:-1] = False
     return np.flatnonzero(outer.reshape(-1)[cells % outer.size])
 
 
-def _end(lattice, slab, shape, i: int, cells: Ints) -> tuple[Ints, Flags, Ints]:
+def _end(
+    lattice: Lattice, slab: Slab, shape: tuple[int, int, int], i: int, cells: Ints
+) -> tuple[Ints, Flags, Ints]:
     """Return the cells x - c_i, whether they lie in the slab, and the side of the box.
 
     The cells are wrapped around like addresses; a cell outside the slab is replaced by x itself.

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from mpilbm.links.cut_links import with_cut_links
 from mpilbm.links.link_set import LinkBytes, LinkSet, joined
 from mpilbm.links.owners import NOBODY, Ownership, Why, beyond, face_owners, owners_of
+from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab
 
 Ints = NDArray[Any]
@@ -33,7 +34,7 @@ class Entries(NamedTuple):
     missing: LinkSet
 
 
-def owned_links(case, slab: Slab, ids: NDArray[Any]) -> Ownership:
+def owned_links(case: Case, slab: Slab, ids: NDArray[Any]) -> Ownership:
     """Return the missing links of a slab and their owners.
 
     ids: (planes + 2, rows, nx), 0 for fluid and k + 1 for body k, of the slab's planes and one
@@ -70,7 +71,7 @@ class _Finder:
     shifts: (volume, Q), positions from x - c_i to x in rows whose first node has this x.
     """
 
-    def __init__(self, case):
+    def __init__(self, case: Case):
         self.case, self.owners = case, owners_of(case)
         self.faces = face_owners(case, self.owners)
         self.joined = face_owners(case, self.owners, joined=True)

@@ -11,10 +11,14 @@ from numpy.typing import NDArray
 
 from mpilbm.formulas.given_functions import PointValue
 from mpilbm.formulas.trees import numeric
-from mpilbm.formulas.values import CellValue, Plane, of_cells
+from mpilbm.formulas.values import CellValue, Plane
+from mpilbm.links.cut_links import values_from_file
 from mpilbm.links.owners import Ownership
+from mpilbm.model.case import Case
+from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries import Boundary
-from mpilbm.physics.lattices import AXES
+from mpilbm.physics.collisions import Collision
+from mpilbm.physics.lattices import AXES, Lattice
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -48,7 +52,7 @@ class MovingLinks:
     given: tuple[dict[str, Floats], ...]
 
     @classmethod
-    def find(cls, case, slab, ownership: Ownership, wanted: Ints) -> "MovingLinks":
+    def find(cls, case: Case, slab: Slab, ownership: Ownership, wanted: Ints) -> "MovingLinks":
         """Find the links of the cells `wanted`."""
         lattice, walls = case.lattice, tuple(owner.boundary for owner in ownership.owners)
         mine = np.flatnonzero(
@@ -71,7 +75,7 @@ class MovingLinks:
         node = np.stack([x, line, height] if lattice.D == 3 else [x, height], 1)
         place = node + 0.5 - np.array(lattice.c, np.float64)[link[:, 1]] / 2
         given = tuple(
-            {n: of_cells(value, each.where[0], case, slab, cell)
+            {n: values_from_file(value, each.where[0], case, slab, cell)
              for n, value in each.values().items() if isinstance(value, Plane)}
             for each in walls
         )  # fmt: skip
@@ -110,7 +114,9 @@ class MovingLinks:
                     u[mine, k] = number.at([*self.place[mine].T], t)
         return u
 
-    def motions(self, collision, lattice, size: tuple[int, ...], t: float) -> Floats:
+    def motions(
+        self, collision: Collision, lattice: Lattice, size: tuple[int, ...], t: float
+    ) -> Floats:
         """The table feq_i(rho_0, u_wall) - feq_opp(i)(rho_0, u_wall) at time t, (rows, Q).
 
         rho_0 = 1; 0 for directions that cross no moving wall.

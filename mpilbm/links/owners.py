@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.links.link_set import LinkSet
+from mpilbm.model.case import Case
 from mpilbm.physics.boundaries import Boundary, one_face_each
 
 Ints = NDArray[np.int64]
@@ -59,7 +60,7 @@ class Owner:
     body: int | None = None
 
 
-def owners_of(case) -> tuple[Owner, ...]:
+def owners_of(case: Case) -> tuple[Owner, ...]:
     """All owners of a case, by place."""
     faces = one_face_each(case.boundaries)
     found = [Owner(place, each, _why(each)) for place, each in enumerate(faces)]
@@ -184,7 +185,7 @@ def _sets_values(boundary: Boundary) -> bool:
     return boundary.on_site or _whole_cell(boundary)
 
 
-def face_owners(case, owners: tuple[Owner, ...], joined: bool = False) -> tuple[Sides, ...]:
+def face_owners(case: Case, owners: tuple[Owner, ...], joined: bool = False) -> tuple[Sides, ...]:
     """The places of the owners of the lower and upper face, for each axis (plane, row, x).
 
     With `joined` these are the owners of periodic faces, otherwise those of faces that are not

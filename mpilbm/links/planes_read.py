@@ -1,17 +1,20 @@
 """How many planes of its own a slab needs for the cells that boundaries read."""
 
 from mpilbm.errors import CaseError
+from mpilbm.model.case import Case
+from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries import Boundary, one_face_each
+from mpilbm.physics.lattices import Lattice
 from mpilbm.units import counted
 
 
-def inward_step(lattice, boundary: Boundary) -> tuple[int, int, int]:
+def inward_step(lattice: Lattice, boundary: Boundary) -> tuple[int, int, int]:
     """(planes, rows, cells) from a cell to the next one along the normal; 2 planes if staggered."""
     plane, row, x = lattice.offset_of(boundary.normal(lattice.D))
     return lattice.volume * plane, lattice.volume * row, x
 
 
-def planes_needed(case) -> tuple[int, int, int]:
+def planes_needed(case: Case) -> tuple[int, int, int]:
     """Smallest number of planes of the first slab, of inner slabs and of the last slab.
 
     With these, the cells that boundaries read inwards of the first and last plane are local.
@@ -26,7 +29,7 @@ def planes_needed(case) -> tuple[int, int, int]:
     return needed["-"], case.ghost, needed["+"]
 
 
-def require_planes(case, slab) -> None:
+def require_planes(case: Case, slab: Slab) -> None:
     """Raise CaseError if a boundary reads cells that its rank does not hold.
 
     Cells inwards of a face must belong to the same rank. Cells along links may also belong to the
@@ -52,7 +55,7 @@ def require_planes(case, slab) -> None:
             )
 
 
-def _require_behind(case, slab) -> None:
+def _require_behind(case: Case, slab: Slab) -> None:
     """Raise CaseError if the smallest slab has fewer planes than a boundary reads along links."""
     everywhere = (*case.boundaries, *(body.boundary for body in case.bodies))
     for boundary in everywhere:

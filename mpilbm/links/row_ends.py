@@ -4,11 +4,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.links.link_set import LinkSet
+from mpilbm.model.case import Case
+from mpilbm.parallel.slabs import Slab
 
 ENDS = {"x-", "x+"}
 
 
-def rows_end_in_walls(case) -> bool:
+def rows_end_in_walls(case: Case) -> bool:
     """Whether the step reads populations from beyond x- and x+ in the cell, see Layout.returning.
 
     For a wall at rest the step then reads the outgoing population, and no boundary list is needed.
@@ -21,7 +23,7 @@ def rows_end_in_walls(case) -> bool:
     return any(boundary.reflects and ENDS & {*boundary.where} for boundary in case.boundaries)
 
 
-def beyond(case, slab, cells: NDArray[np.int64]) -> LinkSet:
+def beyond(case: Case, slab: Slab, cells: NDArray[np.int64]) -> LinkSet:
     """The links of cells that come from beyond the ends of rows."""
     x, steps = cells % slab.shape[2], [case.lattice.offset(i)[2] for i in range(case.lattice.Q)]
     ends = {1: x == 0, -1: x == slab.shape[2] - 1}

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.links.cut_links import crossed, has_sheets
+from mpilbm.links.cut_links import crossed, sheet_of
 from mpilbm.links.link_set import LinkSet
 from mpilbm.links.owners import Owner
 from mpilbm.links.surface_normals import along_normal
+from mpilbm.model.case import Case, Surface
+from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundary_capabilities import Behind, LinkValue, PerLink
 
 LINKS = 2**16  # number of links whose distances are computed at a time
@@ -100,7 +102,7 @@ class LinkData:
 
 
 def links_of(
-    case, slab, fluid: FluidPlane, owners: tuple[Owner, ...], cells: Ints, owner: Any,
+    case: Case, slab: Slab, fluid: FluidPlane, owners: tuple[Owner, ...], cells: Ints, owner: Any,
     links: LinkSet, blocked: LinkSet,
 ) -> Links:  # fmt: skip
     """Return the links of entries.
@@ -124,7 +126,7 @@ def links_of(
         number = np.where(inside, row, 0) * slab.shape[2] + np.where(inside, x, 0) // lattice.volume
         found = np.zeros(len(there), bool)
         found[inside] = fluid_at(fluid, planes[inside], number[inside])
-        if any(has_sheets(case, each) for each in owners):
+        if any(sheet_of(case, each) is not None for each in owners):
             found &= ~crossed(case, owners, at.T + 0.5, k * c.T.astype(float))
         there = planes * slab.shape[1] * slab.shape[2] + number
         return np.where(found, there, cells[entry]), found
@@ -134,7 +136,7 @@ def links_of(
 
 
 def link_data(
-    case, slab, per_link: PerLink, owners: tuple[Owner, ...], links: Links, listed: bool
+    case: Case, slab: Slab, per_link: PerLink, owners: tuple[Owner, ...], links: Links, listed: bool
 ) -> LinkData:
     """Return the data that `per_link` requires; listed: see Layout.listed."""
     find = {
@@ -158,7 +160,7 @@ def link_data(
 Found = tuple[LinkData, tuple[int, ...]]  # data, and the number of links for each fallback
 
 
-def distances(case, owners: tuple[Owner, ...], links: Links) -> Found:
+def distances(case: Case, owners: tuple[Owner, ...], links: Links) -> Found:
     """Return q, the distance to the wall in links, and the number of replaced values.
 
     q is 1/2 at faces, masks and shapes without a surface. It is replaced by 1/2 where q < 1/2 and
@@ -170,7 +172,7 @@ def distances(case, owners: tuple[Owner, ...], links: Links) -> Found:
     return LinkData(distance=q), (int(np.count_nonzero(replaced)),)
 
 
-def distances_between_cells(case, owners: tuple[Owner, ...], links: Links) -> Found:
+def distances_between_cells(case: Case, owners: tuple[Owner, ...], links: Links) -> Found:
     """Return q, replaced by 1/2 where nothing streams in from the other side of the cell.
 
     The second result is the number of replaced values.
@@ -181,14 +183,14 @@ def distances_between_cells(case, owners: tuple[Owner, ...], links: Links) -> Fo
     return LinkData(distance=q), (int(np.count_nonzero(replaced)),)
 
 
-def plain_distances(case, owners: tuple[Owner, ...], links: Links) -> Found:
+def plain_distances(case: Case, owners: tuple[Owner, ...], links: Links) -> Found:
     """Return q, and the number of links whose cell x + c_i is not fluid."""
     lacks = links.blocked & ~links.along(1)[1]
     q = _of_shapes(case, owners, links)
     return LinkData(distance=q), (int(np.count_nonzero(lacks)),)
 
 
-def distances_for_parabola(case, owners: tuple[Owner, ...], links: Links) -> Found:
+def distances_for_parabola(case: Case, owners: tuple[Owner, ...], links: Links) -> Found:
     """Return q as `distances`, and the flag `linear`, with the numbers of links for both fallbacks.
 
     linear is True where x + c_i or x + 2 c_i is not fluid or lies beyond a pressure jump, where the
@@ -202,7 +204,7 @@ def distances_for_parabola(case, owners: tuple[Owner, ...], links: Links) -> Fou
     return replace(found, linear=linear), (replaced, int(np.count_nonzero(linear & (q != 0.5))))
 
 
-def along_normals(case, owners: tuple[Owner, ...], links: Links) -> Found:
+def along_normals(case: Case, owners: tuple[Owner, ...], links: Links) -> Found:
     """Return c_i.n, 1 for shapes without a surface; there are no fallbacks."""
     found = np.ones(len(links.at))
     for shape, some in _with_surface(case, owners, links):
@@ -210,12 +212,12 @@ def along_normals(case, owners: tuple[Owner, ...], links: Links) -> Found:
     return LinkData(along_normal=found), ()
 
 
-def mirror_axes(case, owners: tuple[Owner, ...], links: Links) -> Found:
+def mirror_axes(case: Case, owners: tuple[Owner, ...], links: Links) -> Found:
     """Return the axes along which links are mirrored, see FreeSlip; there are no fallbacks."""
     return LinkData(mirrored_axes=_crossed(case, links)), ()
 
 
-def _of_shapes(case, owners: tuple[Owner, ...], links: Links) -> Floats:
+def _of_shapes(case: Case, owners: tuple[Owner, ...], links: Links) -> Floats:
     """Return q where a shape with a surface defines it, otherwise 1/2."""
     q = np.full(len(links.at), 0.5)
     for shape, some in _with_surface(case, owners, links):
@@ -225,7 +227,9 @@ def _of_shapes(case, owners: tuple[Owner, ...], links: Links) -> Floats:
     return q
 
 
-def _with_surface(case, owners: tuple[Owner, ...], links: Links) -> Iterator[tuple[Any, Ints]]:
+def _with_surface(
+    case: Case, owners: tuple[Owner, ...], links: Links
+) -> Iterator[tuple[Surface, Ints]]:
     """Yield each shape with a surface and the numbers of some of its links, at most LINKS."""
     for owner in owners:
         shape = None if owner.body is None else case.bodies[owner.body].shape
@@ -236,7 +240,7 @@ def _with_surface(case, owners: tuple[Owner, ...], links: Links) -> Iterator[tup
             yield shape.in_box(case.domain), mine[begin : begin + LINKS]
 
 
-def _off_mirrors(case, shape, links: Links, mine: Ints) -> Floats:
+def _off_mirrors(case: Case, shape: Surface, links: Links, mine: Ints) -> Floats:
     """Return q of links that are reflected at a free-slip face, half-way to the shape."""
     c = links.c[mine]
     start, at_face = links.at[mine] + 0.5, links.at[mine] + 0.5 - c / 2
@@ -247,13 +251,13 @@ def _off_mirrors(case, shape, links: Links, mine: Ints) -> Floats:
     return np.where(shape.inside(*at_face.T), before, 0.5 + behind)
 
 
-def _crossed(case, links: Links) -> Flags:
+def _crossed(case: Case, links: Links) -> Flags:
     """Bool (n, D): the axes along which links leave the box."""
     there, size = links.at - links.c, np.array(case.domain.size)
     return ((there < 0) | (there >= size)) & ~np.array(case.domain.periodic)
 
 
-def _beyond_jumps(case, links: Links) -> Flags:
+def _beyond_jumps(case: Case, links: Links) -> Flags:
     """Bool (n,): whether a pressure jump lies between the cells x and x + 2 c_i."""
     joined = {face[0] for each in case.boundaries if each.joins_faces for face in each.where}
     jumps = np.array([axis in joined for axis in "xyz"[: case.dimensions]])
@@ -261,7 +265,7 @@ def _beyond_jumps(case, links: Links) -> Flags:
     return (((there < 0) | (there >= np.array(case.domain.size))) & jumps).any(axis=1)
 
 
-def mirrored(case, slab, links: Links, axes: Flags) -> MirrorSource:
+def mirrored(case: Case, slab: Slab, links: Links, axes: Flags) -> MirrorSource:
     """Return the sources of the incoming populations of links mirrored along `axes`."""
     lattice = case.lattice
     m = links.c * axes

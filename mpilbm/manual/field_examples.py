@@ -1,6 +1,6 @@
 """Example values of the keys of a case file."""
 
-from typing import Literal, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
@@ -25,7 +25,7 @@ EXAMPLES = {
 }
 
 
-def example(key: str, field: FieldInfo):
+def example(key: str, field: FieldInfo) -> Any:
     """A value: the first of `examples`, else an allowed one other than the default."""
     if field.examples:
         return field.examples[0]
@@ -46,7 +46,7 @@ def example(key: str, field: FieldInfo):
     raise ValueError(f"{key}: the field has no default; give it examples=[…]")
 
 
-def _example_of_kind(kind: str, array: bool):
+def _example_of_kind(kind: str, array: bool) -> dict[str, Any] | list[dict[str, Any]]:
     table = example_table(find(kind, EXAMPLES.get(kind, names(kind)[0])))
     if array and kind == "boundaries":
         table |= {"where": ["y-", "y+"]}

@@ -13,6 +13,7 @@ LAYERS = (  # (folders and top-level modules, what they are)
     ("system", "terminal, child processes, kernel cache, files of the user"),
     ("choice", "a field of the case file that selects a registered class"),
     ("formulas", "formulas of the case file: parser, functions, values"),
+    ("model", "what lower layers use of a case"),
     ("verdicts", "measured limits of accuracy and stability"),
     ("physics", "lattices, equilibria, collisions, closures, forcing, boundaries, couplings"),
     ("layouts", "how populations lie in memory"),

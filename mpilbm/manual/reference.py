@@ -8,6 +8,7 @@ descriptions and examples of their fields. The units of keys are in `field_units
 
 import inspect
 import re
+from collections.abc import Iterable
 from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
@@ -302,7 +303,7 @@ def _default(field: FieldInfo) -> str:
     return code(inline(value))
 
 
-def _list_of(words) -> str:
+def _list_of(words: Iterable[object]) -> str:
     return ", ".join(f"`{word}`" for word in words)
 
 

@@ -82,11 +82,11 @@ def _require_empty(directory: Path) -> None:
 class _Notes(logging.Handler):
     """Keeps the warnings of mkdocs, a line each."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self.lines: list[str] = []
 
-    def emit(self, record):
+    def emit(self, record: logging.LogRecord) -> None:
         """Keep a warning."""
         self.lines.append(" ".join(record.getMessage().split()))
 

@@ -285,7 +285,9 @@ class BodyForcesWriter:
     def _write(self, step: int, parts: list[tuple[np.ndarray, np.ndarray]]) -> None:
         totals = over_bodies(self.case, parts)
         for number, file in self.files.items():
-            file.add(step, self._row(step + 0.5, number, totals[self.case.weighed.index(number)]))
+            file.add(
+                step, self._row(step + 0.5, number, totals[self.case.needs.weighed.index(number)])
+            )
 
     def _row(self, time: float, number: int, total: np.ndarray) -> list[float]:
         """The row of a body from its sums: force, torque, pressure and stress."""

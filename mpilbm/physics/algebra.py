@@ -1,10 +1,12 @@
 """Vector algebra that works on numbers, arrays and SymPy expressions alike."""
 
+from collections.abc import Iterable, Sequence
 from itertools import combinations_with_replacement
-from typing import Any
+
+from mpilbm.model.expressions import Expression, Populations
 
 
-def dot(a, b) -> Any:
+def dot(a: Iterable[Expression], b: Iterable[Expression]) -> Expression:
     """The scalar product of two vectors; terms with a factor of zero are omitted."""
     return sum((x * y for x, y in zip(a, b, strict=True) if x != 0 and y != 0), 0)
 
@@ -14,7 +16,7 @@ def pairs(D: int) -> list[tuple[int, int]]:
     return list(combinations_with_replacement(range(D), 2))
 
 
-def expanded(value) -> Any:
+def expanded(value: Expression) -> Expression:
     """Return a symbolic value multiplied out, so that equal terms cancel; numbers unchanged."""
     return value.expand() if hasattr(value, "expand") else value
 
@@ -25,7 +27,9 @@ def one_way(c: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
     return (1, c) if c >= back else (-1, back)
 
 
-def by_parity(opp, d, plus, minus) -> list:
+def by_parity(
+    opp: Sequence[int], d: Populations, plus: Expression, minus: Expression
+) -> list[Expression]:
     """plus d_i^+ + minus d_i^- with d_i^± = (d_i ± d_opp(i)) / 2, for each direction i."""
     found = list(d)
     for i, j in enumerate(opp):

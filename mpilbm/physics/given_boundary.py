@@ -1,12 +1,16 @@
 """Base classes of conditions with a given velocity or density."""
 
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
 from mpilbm import quantity
-from mpilbm.formulas.values import Value, Vector
+from mpilbm.formulas.values import Given as GivenNumber
+from mpilbm.formulas.values import Value
+from mpilbm.formulas.values import Vector as GivenVector
+from mpilbm.model.cell import Cell
+from mpilbm.model.expressions import Expression, Populations, Vector
 from mpilbm.physics.boundaries import DENSITY, VELOCITY, Boundary, by_axis
 from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.equilibria import dot
@@ -15,7 +19,7 @@ from mpilbm.quantity import RHO
 LAG = Fraction(1, 16)  # share of the velocity of the previous step at a face with a given density
 
 
-def lagged(now: Any, before: Any) -> Any:
+def lagged(now: Expression, before: Expression) -> Expression:
     """(1 - a) now + a before, a = LAG: the velocity at a face with a given density, symbolic.
 
     Neither collisions nor half-way walls change the sum of (-1)^(x+t) rho u_x over a box, nor do
@@ -31,24 +35,28 @@ class Given(Boundary):
     """A boundary with a given velocity or density, which holds at the cell next to the face."""
 
     wall_at = "node"
-    velocity: Annotated[Vector | None, quantity.VELOCITY] = Field(
+    velocity: Annotated[GivenVector | None, quantity.VELOCITY] = Field(
         None, description=VELOCITY, examples=[[0.05, 0]]
     )
     rho: Annotated[Value | None, RHO] = Field(None, description=DENSITY, examples=[1.0])
 
     @model_validator(mode="after")
-    def _one_value(self):
+    def _one_value(self) -> Self:
+        """Refuse both or neither of velocity and density."""
         if (self.velocity is None) == (self.rho is None):
             raise ValueError("needs either velocity or rho; give one of them")
         return self
 
-    def structure(self):
-        """As in the base class, and which of velocity and density is given."""
+    def structure(self) -> dict[str, Any]:
+        """Properties that determine the kernel text, also which of velocity and rho is given."""
         return super().structure() | {"given": "rho" if self.velocity is None else "velocity"}
 
-    def values(self):
-        """The velocity or the density."""
-        return {"rho": self.rho} if self.velocity is None else by_axis("velocity", self.velocity)
+    def values(self) -> dict[str, GivenNumber]:
+        """The components of the velocity, or the density."""
+        if self.velocity is not None:
+            return by_axis("velocity", self.velocity)
+        assert self.rho is not None, "`_one_value` requires one of them"
+        return {"rho": self.rho}
 
 
 class OnSite(Given):
@@ -66,7 +74,7 @@ class OnSite(Given):
 
     declares = Capabilities(normal=True)
 
-    def macroscopic(self, cell):
+    def macroscopic(self, cell: Cell) -> tuple[Expression, Expression, Vector]:
         """Return the stored density, rho and u (D expressions) of the cell."""
         n, given = cell.normal, list(cell.values.values())
         along = [dot(c, n) for c in cell.lattice.c]
@@ -79,7 +87,7 @@ class OnSite(Given):
             u = cell.let("u_normal", lagged(exact, dot(n, cell.u)))
             return density, rho, [v * u for v in n]
 
-        def found(density):
+        def found(density: Expression) -> Expression:
             return known + dot(n, cell.momentum(cell.rest(density), given))
 
         # the density is the fixed point of the linear function `found`, evaluated at rho = 1 and 2
@@ -88,7 +96,7 @@ class OnSite(Given):
         density = cell.let("density_given", (found(one) - grows * one) / (1 - grows))
         return density, cell.rest(density), given
 
-    def returned(self, cell) -> dict:
+    def returned(self, cell: Cell) -> dict[int, Expression]:
         """The populations at edges where two such faces meet, {i: expression} for all i > 0.
 
             f_i = f_out_opp(i) + feq_i(rho_0, u) - feq_opp(i)(rho_0, u),  rho_0 = 1
@@ -104,7 +112,7 @@ class OnSite(Given):
         opp = cell.lattice.opp
         return {i: cell.left[opp[i]] + feq[i] - feq[opp[i]] for i in range(1, cell.lattice.Q)}
 
-    def bounced(self, cell, feq) -> dict:
+    def bounced(self, cell: Cell, feq: Populations) -> dict[int, Expression]:
         """Bounce-back of the non-equilibrium part, {i: expression} for c_i . n > 0.
 
             f_i - feq_i = f_opp(i) - feq_opp(i)

@@ -1,10 +1,16 @@
 """Moments of populations up to the second order, and populations with given moments."""
 
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+
+from mpilbm.model.expressions import Expression, Populations, Vector
 from mpilbm.physics.algebra import dot, pairs
 from mpilbm.physics.lattices import Lattice
 
 
-def moments_of(lattice: Lattice, f):
+def moments_of(
+    lattice: Lattice, f: Populations
+) -> tuple[Expression, list[Expression], list[Expression]]:
     """Return the density (scalar), momentum (D) and second moments of Q populations f.
 
         density = sum_i f_i,   momentum = sum_i c_i f_i,   Pi_ab = sum_i H2_i,ab f_i
@@ -16,7 +22,13 @@ def moments_of(lattice: Lattice, f):
     return sum(f), momentum, second
 
 
-def populations(lattice: Lattice, density, momentum, second, only=None) -> list:
+def populations(
+    lattice: Lattice,
+    density: Expression,
+    momentum: Vector,
+    second: Sequence[Expression],
+    only: Iterable[int] | None = None,
+) -> list[Expression]:
     """Return populations with given moments; their higher Hermite moments are zero.
 
         f_i = w_i (density + c_i.momentum / cs2 + H2_i : Pi / (2 cs4))
@@ -33,6 +45,6 @@ def populations(lattice: Lattice, density, momentum, second, only=None) -> list:
     return f
 
 
-def hermite(lattice: Lattice, c, a: int, b: int):
+def hermite(lattice: Lattice, c: Sequence[int], a: int, b: int) -> int | Fraction:
     """H2_ab(c) = c_a c_b - cs2 delta_ab, the second Hermite polynomial."""
     return c[a] * c[b] - (lattice.cs2 if a == b else 0)

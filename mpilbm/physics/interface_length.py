@@ -1,16 +1,18 @@
 """Length of the interfaces in a box (their area in 3D), from sums over its cells."""
 
+from collections.abc import Collection, Mapping, Sequence
+
 NAME = "interface_length"
 GRADIENT, HIGH, INVERSE_LOW = (f"interface_{part}_" for part in ("gradient", "high", "inverse_low"))
 LEAST = 0.05  # smallest jump of an interface, relative to the largest value; below it is sound
 
 
-def gradients(jumps) -> tuple[str, ...]:
+def gradients(jumps: Sequence[float | None]) -> tuple[str, ...]:
     """Names of the sums of |grad phi|, one for each order parameter phi."""
     return tuple(f"{GRADIENT}{k}" for k in range(len(jumps)))
 
 
-def ends(jumps) -> tuple[str, ...]:
+def ends(jumps: Sequence[float | None]) -> tuple[str, ...]:
     """Names of the maxima of phi and of 1/phi, for each phi whose jump is unknown (None)."""
     unknown = (k for k, jump in enumerate(jumps) if jump is None)
     return tuple(f"{part}{k}" for k in unknown for part in (HIGH, INVERSE_LOW))
@@ -21,7 +23,7 @@ def is_maximum(name: str) -> bool:
     return name.startswith((HIGH, INVERSE_LOW)) or name == "max_speed"
 
 
-def columns(names) -> list[str]:
+def columns(names: Collection[str]) -> list[str]:
     """The names of the values that `with_length` returns for totals with these names."""
     own = [name for name in names if not name.startswith("interface_")]
     return own + [NAME] * (len(own) < len(names))
@@ -45,7 +47,8 @@ def with_length(totals: dict[str, float]) -> dict[str, float]:
     return found
 
 
-def _over_jump(totals, k: str) -> float:
+def _over_jump(totals: Mapping[str, float], k: str) -> float:
+    """The integral of |grad phi_k| divided by the jump of phi_k; 0 if there is no interface."""
     gradient = totals[f"{GRADIENT}{k}"]
     if f"{HIGH}{k}" not in totals:
         return gradient

@@ -66,7 +66,7 @@ def of_interfaces(jumps: tuple[float | None, ...]) -> tuple[Sloped, ...]:
 
 
 def of_scalar(label: str, diffusivity: float) -> Sloped:
-    """A scalar."""
+    """A scalar phi: its sums, the farthest value from the middle, and |grad phi|^2."""
     values = (SUM + label, SQUARE + label, FARTHEST + label)
     return Sloped(f"{GRADIENT}{label}", 2, diffusivity, values, False, middle_name(label))
 

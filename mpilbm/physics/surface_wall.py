@@ -1,10 +1,11 @@
 """Base class of no-slip walls at the surface of a shape, at a distance along each link."""
 
 from dataclasses import replace
-from typing import Any
 
 from pydantic import Field
 
+from mpilbm.model.cell import Cell
+from mpilbm.model.expressions import Expression
 from mpilbm.physics.boundaries.wall import Wall
 from mpilbm.physics.boundary_capabilities import Capabilities
 
@@ -36,23 +37,23 @@ class SurfaceWall(Wall):
         """`declares`, and whether the population at rest is set and the mass conserved."""
         return replace(self.declares, rest=self.conserve_mass, conserves=self.conserve_mass)
 
-    def at_surface(self, cell: Any, i: int, q: Any, change: Any) -> Any:
+    def at_surface(self, cell: Cell, i: int, q: Expression, change: Expression) -> Expression:
         """The incoming population g_i of a link; `change` is d_i."""
         raise NotImplementedError
 
-    def distance(self, cell: Any, i: int) -> Any:
+    def distance(self, cell: Cell, i: int) -> Expression:
         """The distance q_i."""
         return cell.link(i)
 
-    def incoming(self, cell: Any) -> dict:
-        """Those of `at_surface`; with `conserve_mass` corrected, and the population at rest."""
+    def incoming(self, cell: Cell) -> dict[int, Expression]:
+        """The g_i of all links; with `conserve_mass` corrected, and the population at rest."""
         found, motion = {}, self.motion(cell, local=True)
         for i in range(1, cell.lattice.Q):
             q = self.distance(cell, i)
             found[i] = self.at_surface(cell, i, q, cell.at_wall(i, motion[i], q))
         return self._conserving(cell, found) if self.conserve_mass else found
 
-    def _conserving(self, cell: Any, found: dict) -> dict:
+    def _conserving(self, cell: Cell, found: dict[int, Expression]) -> dict[int, Expression]:
         """The populations g_i, corrected by the mass that half-way walls would not add."""
         lattice, half_way, excess, weight = cell.lattice, self.motion(cell), 0, 0
         for i, g in found.items():

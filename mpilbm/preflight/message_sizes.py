@@ -1,22 +1,33 @@
 """The bytes that a slab sends in a step, computed without a solver."""
 
-import numpy as np
+from collections.abc import Mapping
 
+import numpy as np
+from numpy.typing import NDArray
+
+from mpilbm.case.model import Case
 from mpilbm.codegen import averaged
-from mpilbm.codegen.program import OF, Access
+from mpilbm.codegen.program import OF, Access, Kernel
 from mpilbm.halo.plan import Plan
 from mpilbm.layouts.field_grid import FieldGrid
+from mpilbm.parallel.slabs import Slab
+from mpilbm.physics.lattices import Lattice
 from mpilbm.solver.exchange_plan import exchange_plan
 
 
-def halo_bytes(case, slab, fluid=None, kernels=None) -> tuple[int, int]:
+def halo_bytes(
+    case: Case,
+    slab: Slab,
+    fluid: NDArray[np.int64] | None = None,
+    kernels: Mapping[str, Kernel] | None = None,
+) -> tuple[int, int]:
     """Bytes and number of messages that a slab sends in a step, the largest of all parities.
 
     `fluid`: fluid cells of its planes, as Geometry.around. `kernels`: the kernels of the program of
     the case; by default they are generated if necessary.
     """
     lattice, layout = case.lattice, case.layout
-    size, precision = (slab.planes, *slab.shape[1:]), case.precision
+    size, precision = (slab.planes, slab.shape[1], slab.shape[2]), case.precision
     grid = layout.grid(lattice, *size, fluid, case.ghost, precision.storage)
     unit, compute = case.formats.unit, precision.compute
     peers = {1: slab.upper, -1: slab.lower}
@@ -45,7 +56,7 @@ def halo_bytes(case, slab, fluid=None, kernels=None) -> tuple[int, int]:
     return max(found)
 
 
-def _scalar_plan(case, lattice, size, parity: int) -> Plan:
+def _scalar_plan(case: Case, lattice: Lattice, size: tuple[int, int, int], parity: int) -> Plan:
     """The exchange of a scalar on this lattice after a step of this parity."""
     layout, following = case.layout, (parity + 1) % case.layout.parities
     grid = layout.grid(lattice, *size, None, case.ghost, case.precision.storage)
@@ -54,7 +65,7 @@ def _scalar_plan(case, lattice, size, parity: int) -> Plan:
     return exchange_plan(grid, found[0], found[1])
 
 
-def _behind(case, parity: int, kernels) -> list[Access]:
+def _behind(case: Case, parity: int, kernels: Mapping[str, Kernel] | None) -> list[Access]:
     """Reads of boundaries that use cells two planes away, in a step of this parity."""
     if case.ghost == 1:
         return []

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from functools import partial
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilbm import codegen
 from mpilbm.case import case_findings
@@ -16,6 +18,7 @@ from mpilbm.case.wall_units import forced_channel
 from mpilbm.geometry import build, diagnose, geometry_findings, plane_costs
 from mpilbm.geometry.masks import mask_contents, require_masks
 from mpilbm.geometry.surfaces.findings import VISCOUS
+from mpilbm.links.entry_list import EntryList
 from mpilbm.links.planes_read import require_planes
 from mpilbm.parallel.slabs import Slab
 from mpilbm.preflight import inspection, layout_choice
@@ -145,7 +148,13 @@ def _inspect_cells(case: Case) -> Cells:
     """Inspect all cells; CaseError for an invalid geometry."""
     parts, more = [], []
 
-    def look(case, slab, ids, lists, overlaps):
+    def look(
+        case: Case,
+        slab: Slab,
+        ids: NDArray[Any],
+        lists: tuple[EntryList, ...],
+        overlaps: dict[tuple[int, int], int],
+    ) -> None:
         parts.append(diagnose.find(case, slab, ids, lists, overlaps))
         more.append(more_bytes(case, slab, lists))
 

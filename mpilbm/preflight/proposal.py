@@ -16,6 +16,7 @@ from math import ceil, floor, log10, prod, sqrt
 
 import numpy as np
 
+from mpilbm.backends import Backend
 from mpilbm.case.model import Case
 from mpilbm.errors import MpilbmError
 from mpilbm.geometry import plane_costs
@@ -149,7 +150,7 @@ def _costs(case: Case, found: Proposal, ranks: int, gpu_memory: float | None) ->
 
 
 @cache
-def _bandwidth(backend) -> float | None:
+def _bandwidth(backend: Backend) -> float | None:
     """Bytes that the device of a rank copies per second; None if it cannot be opened."""
     try:
         return backend.open().copy_bandwidth(most=COPIED)

@@ -137,7 +137,7 @@ def memory(
         lists, forces, walls = (int(n) for n in more[slab.begin : slab.end].sum(axis=0))
         need["boundary lists"] = lists
         need |= {"wall cells": walls} if case.coupling else {}
-        need |= {"forces on bodies": forces} if case.weighed else {}
+        need |= {"forces on bodies": forces} if case.needs.weighed else {}
     for output in case.outputs:
         count = output.device_bytes(case, slab.planes)
         count += output.host_bytes(case, slab.planes) if on_host else 0

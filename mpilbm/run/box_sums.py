@@ -23,5 +23,5 @@ def body_forces(context: Context) -> dict[str, np.ndarray]:
             'forces: the case weighs no body; add [[output]] with name = "body_forces"'
         )
     parts = context.comm.allgather((exchanged.groups[:, 1], exchanged.start()()))
-    labels = [case.bodies[number].label for number in case.weighed]
+    labels = [case.bodies[number].label for number in case.needs.weighed]
     return dict(zip(labels, over_bodies(case, parts)[:, : case.dimensions], strict=True))

@@ -75,7 +75,7 @@ def compiled(case: "Case", device: "Device", comm: Communicator, restarts: bool)
     text = on_root(comm, lambda: codegen.generate(case).to_json())
     program = Program.from_json(text)
     first = local_rank(comm)[0] == 0
-    roles = case.kernel_roles | ({"import"} if restarts else set())
+    roles = case.needs.roles | ({"import"} if restarts else set())
     roles |= {POINTS} if case.run.steps >= CHECK_EVERY else set()
     for turn in (True, False):  # one rank per node compiles, the others read the cache
         together(comm, lambda mine: mine and device.compile(program, roles), first == turn)

@@ -14,12 +14,12 @@ from mpilbm.codegen.program import Program
 from mpilbm.codegen.scalars.names import buoyancy_numbers
 from mpilbm.geometry.build import Geometry
 from mpilbm.halo import Exchanger
+from mpilbm.layouts import AnyGrid
 from mpilbm.layouts.grid import Grid
 from mpilbm.links.box_walls import BoxWalls
 from mpilbm.links.entry_list import EntryList
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries import Condition
-from mpilbm.solver.exchange_plan import AnyGrid
 from mpilbm.solver.fields.force_field import ForceField
 from mpilbm.solver.materials import material_tables
 from mpilbm.solver.memory import plan as memory_plan
@@ -77,10 +77,10 @@ class SlabContext:
         storage = case.precision.storage
         grid = case.layout.grid(case.lattice, *size, geometry.around, case.ghost, storage)
         grid = replace(grid, wraps=slab.wraps)
-        kernels = device.compile(program, case.kernel_roles)
+        kernels = device.compile(program, case.needs.roles)
         listed: Sequence[EntryList] = grid.unlisted(geometry.lists, case.lattice)
         walls = BoxWalls.of(case, slab, grid)
-        if program.sweep and device.apply_walls(kernels, walls, grid):
+        if program.sweep and isinstance(grid, Grid) and device.apply_walls(kernels, walls, grid):
             listed = walls.others(listed)
         geometry = replace(geometry, lists=tuple(listed))
         memory_plan.require(device, case, slab, geometry.lists, geometry.around)
@@ -163,7 +163,7 @@ class SlabContext:
         launch(self.bulk, self.grid.ghost + begin, self.grid.ghost + end)
 
 
-def scalar_grid(case: Case, number: int, slab: Slab) -> Grid:
+def scalar_grid(case: Case, number: int, slab: Slab) -> AnyGrid:
     """The memory of the populations of a scalar on a slab."""
     size, storage = (slab.planes, *slab.shape[1:]), case.precision.storage
     lattice = case.scalars[number].lattice

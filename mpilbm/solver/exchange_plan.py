@@ -13,10 +13,8 @@ from collections.abc import Iterable, Iterator
 
 from mpilbm.codegen.program import Access
 from mpilbm.halo.plan import Plan, Transfer
-from mpilbm.layouts.grid import Grid
-from mpilbm.layouts.nodes import NodeGrid
+from mpilbm.layouts import AnyGrid
 
-AnyGrid = Grid | NodeGrid  # memory of all cells, or of the fluid cells only
 Move = tuple[int, int, int]  # memory slot, plane in the array of the sender, of the receiver
 Touched = tuple[int, tuple[int, int, int]]  # slot, offset
 

@@ -74,13 +74,15 @@ class HostValues:
         [Chapman & Enskog; paper: Ferrari et al. 2023]
         """
         lattice, fluid = self.case.lattice, self.fluid
-        S, nu = fluid.initial.strain(self.context.slab.shape, *planes), fluid.viscosity
+        S = fluid.initial.strain(self.context.slab.shape, *planes)
+        tau: float | np.ndarray = tau_from_viscosity(fluid.viscosity, lattice.cs2)
         if closure := fluid.collision.closure:
             parts = zip(pairs(lattice.D), np.moveaxis(S, -1, 0), strict=True)
             nu = closure.viscosity(lattice, dict(parts), fluid.viscosity)[..., None]
+            tau = tau_from_viscosity(nu, lattice.cs2)
         (inverse,) = fluid.collision.velocity([1.0], rho)
         mass = np.broadcast_to(1 / inverse, rho.shape)[..., None]
-        return -2 * float(lattice.cs2) * tau_from_viscosity(nu, lattice.cs2) * mass * S
+        return -2 * float(lattice.cs2) * tau * mass * S
 
 
 class KernelValues:

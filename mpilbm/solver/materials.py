@@ -7,8 +7,8 @@ from mpilbm.backends.interfaces import Array
 from mpilbm.case.case import Case
 from mpilbm.codegen.scalars.names import MATERIAL, material_grid, table, table_name
 from mpilbm.geometry.build import Geometry
+from mpilbm.layouts import AnyGrid
 from mpilbm.layouts.grid import Grid
-from mpilbm.solver.exchange_plan import AnyGrid
 
 
 def material_tables(

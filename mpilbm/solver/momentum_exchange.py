@@ -37,7 +37,7 @@ class ByCell(NamedTuple):
 
 
 class MomentumExchange:
-    """The bodies of `case.weighed`, and the links that cross from fluid cells to them.
+    """The bodies of `case.needs.weighed`, and the links that cross from fluid cells to them.
 
         F = sum over links of -c_i (f_i_in + f_opp_out) - u_wall (f_opp_out - f_i_in)
 
@@ -48,7 +48,7 @@ class MomentumExchange:
     makes no difference.
     [Toelke & Krafczyk 2008, eqs. 10-11; Wen et al. 2014, J. Comput. Phys. 266, 161]
 
-    If a case asks for the parts (`case.split`), each link represents a piece of the surface, with
+    If outputs need the parts (`Needs.split`), each link represents a piece of the surface, with
     the outward normal times the area a_i = 2 w_i c_i / cs2: over all links that cross a plane they
     sum to its area. Then
 
@@ -85,7 +85,7 @@ class MomentumExchange:
         self.groups = self._jump.groups if self._jump else links.chunks.group
         self._summed = _rows_of(links.chunks.group, self.groups)
         self.lists = BoundaryLists(
-            fluid, replace(geometry, lists=links.lists), chained=case.split, staged=True
+            fluid, replace(geometry, lists=links.lists), chained=case.needs.split, staged=True
         )
         self._states = self._state_copies((*links.staged, *links.measured), step_lists)
         self._arrays = self._uploaded(links)
@@ -107,7 +107,7 @@ class MomentumExchange:
             "chunk_sums": device.allocate(chunks.order.size * self.columns, "float64"),
             "group_first": device.upload(chunks.start),
         }
-        if case.split and links.measured:
+        if case.needs.split and links.measured:
             cells = np.concatenate([each.entries.cells for each in links.measured])
             once = np.unique(np.concatenate([each.entries.cells for each in links.staged]))
             self._stress_rows = np.searchsorted(once, cells).astype(np.int32)
@@ -178,7 +178,7 @@ class MomentumExchange:
         """The kernels that add the entries of each chunk; `ranges`: see Chunks."""
         bind = self.fluid.bind
         found = self.lists.supplying(bind, parity, **arrays)
-        if self.fluid.case.split:
+        if self.fluid.case.needs.split:
             found.append(self.lists.over_cells(bind, f"stress_{parity}", **arrays))
         return found + self.lists.measuring(bind, parity, ranges, **arrays)
 
@@ -201,7 +201,7 @@ class MomentumExchange:
         return HostCopies(self.fluid.device, sizes[0]), HostCopies(self.fluid.device, sizes[1])
 
     def start_by_cell(self) -> Callable[[], ByCell]:
-        """As `start` for each cell next to a body; requires `case.split` and `case.by_cell`."""
+        """As `start` for each cell next to a body; requires `Needs.split` and `Needs.by_cell`."""
         if not self.measured:
             return partial(ByCell, np.zeros((0, self.columns)), np.zeros(0), np.zeros(0))
         single, ranges = self._single
@@ -225,7 +225,7 @@ class MomentumExchange:
 
     def sample(self) -> Floats:
         """The sums of all planes and bodies, float64 (planes, bodies, columns)."""
-        found = np.zeros((self.fluid.slab.planes, len(self.fluid.case.weighed), self.columns))
+        found = np.zeros((self.fluid.slab.planes, len(self.fluid.case.needs.weighed), self.columns))
         found[tuple(self.groups.T)] = self.start()()
         return found
 

@@ -10,10 +10,11 @@ from mpilbm.backends.interfaces import CompiledKernel, Event, Runner
 from mpilbm.backends.tuning import SMALL, fastest_way
 from mpilbm.codegen.program import Access
 from mpilbm.halo import Exchange
+from mpilbm.layouts import AnyGrid
 from mpilbm.layouts.grid import Grid
 from mpilbm.solver.boundary_lists import BoundaryLists
 from mpilbm.solver.context import SlabContext
-from mpilbm.solver.exchange_plan import AnyGrid, exchange_plan
+from mpilbm.solver.exchange_plan import exchange_plan
 from mpilbm.solver.populations import Populations
 
 GROUP = 4  # steps of two passes of two steps: from the first array to the second one and back

@@ -11,12 +11,12 @@ from mpilbm.case.case import Case
 from mpilbm.codegen.program import FORCE, Program
 from mpilbm.geometry.build import Geometry
 from mpilbm.halo import Exchanger
+from mpilbm.layouts import AnyGrid
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.sloped import middle_name
 from mpilbm.solver.boundary_lists import BoundaryLists, EntryState
 from mpilbm.solver.context import SlabContext
 from mpilbm.solver.coupled_fields import Coupled, Uncoupled
-from mpilbm.solver.exchange_plan import AnyGrid
 from mpilbm.solver.fields.diagnostics import Diagnostics
 from mpilbm.solver.fields.flow_statistics import Statistics
 from mpilbm.solver.fields.sources import SlabCopies
@@ -72,9 +72,9 @@ class Solver:
         self.times, self.ahead = StepTimes(device), StepsAhead(self.context.bulk)
         self.recordings = Recordings(device, exchanger.recordings)
         self.bounds: dict[str, Bounds] = {}
-        self.transport = Transport(self.diagnostics, carried) if case.transported else None
+        self.transport = Transport(self.diagnostics, carried) if case.needs.transported else None
         self.exchanged = None
-        if case.weighed:
+        if case.needs.weighed:
             self.exchanged = MomentumExchange(self.fluids[0], self.lists[0], geometry)
 
     def _lists(self, fluid: Populations) -> BoundaryLists:

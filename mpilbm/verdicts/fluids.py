@@ -1,11 +1,14 @@
 """The numbers of a fluid that determine accuracy and stability, with verdicts."""
 
+from mpilbm.model.case import Case, Fluid
 from mpilbm.units import mach, reynolds, tau_from_viscosity
 from mpilbm.verdicts.limits import Usable, judge_mach, judge_tau
 from mpilbm.verdicts.stability import least_viscosity, stability
 
 
-def of_fluid(case, fluid, speed: float, usable: Usable) -> list[tuple[str, str, str, str]]:
+def of_fluid(
+    case: Case, fluid: Fluid, speed: float, usable: Usable
+) -> list[tuple[str, str, str, str]]:
     """Return (name, value, verdict, level) of tau, Mach number and grid Reynolds number.
 
     If `speed` is 0, of tau only. `speed` is the largest speed in lattice units. For a

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from math import log, sqrt
 from pathlib import Path
+from typing import Any
 
 from mpilbm.verdicts.findings import NOTE, SERIOUS
 
@@ -177,6 +178,6 @@ def _fix(number: float, mach: float, lattice: str, flows: Sequence[str], usable:
 
 
 @cache
-def measured() -> dict:
+def measured() -> dict[str, Any]:
     """Return the table of limits, stability.json."""
     return json.loads(Path(__file__).with_name("stability.json").read_text("utf-8"))

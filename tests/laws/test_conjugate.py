@@ -1,5 +1,7 @@
 """Bodies that conduct a scalar: layers, conservation, slabs, layouts, restart, wrong input."""
 
+import re
+
 import numpy as np
 import pytest
 from support.conduction import (
@@ -15,6 +17,7 @@ from support.scalars import carried, closed, flow
 from support.slabs import Cluster
 
 from mpilbm.case.case import parse_case
+from mpilbm.codegen import programs
 from mpilbm.errors import CaseError
 
 LAYOUTS = ("ab", "aa", "esopull")
@@ -143,3 +146,17 @@ def test_a_face_cannot_conduct():
     tables = flow(scalars=[carried(boundary=[face])], **closed(2))
     with pytest.raises(CaseError, match="is for bodies"):
         parse_case(tables, "test.toml")
+
+
+def test_a_cell_further_inwards_has_the_material_of_its_own_place():
+    """Kernels of boundary lists that read cells inwards look up the materials there."""
+    ends = [COLD, {"name": "outflow", "where": ["y+"]}]
+    faces = [
+        {"name": "equilibrium", "where": ["y-"], "velocity": [0, 0.01]},
+        {"name": "characteristic", "where": ["y+"]},
+    ]
+    tables = moving(boundary=faces, scalars=[carried(boundary=ends)])
+    text = programs.build(parse_case(tables, "a.toml")).text
+    inwards = re.findall(r"const real capacity_here\w*_in(\d) = (.*);", text)
+    assert inwards
+    assert all(f"plane_in{k} " in place for k, place in inwards), inwards

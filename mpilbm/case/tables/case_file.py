@@ -7,7 +7,6 @@ from pydantic import Discriminator, Field, Tag
 
 from mpilbm.backends import Backend
 from mpilbm.case.tables.bodies import Body
-from mpilbm.case.tables.box import Domain, Precision
 from mpilbm.case.tables.fluids import FluidTable, InitialTable, Viscosity
 from mpilbm.case.tables.run import Run
 from mpilbm.case.tables.scalars import Buoyancy, ScalarTable
@@ -15,6 +14,7 @@ from mpilbm.case.tables.scales import UnitsTable
 from mpilbm.case.tables.values import Title, default
 from mpilbm.choice import Choice
 from mpilbm.layouts import Layout
+from mpilbm.model.box import Domain, Precision
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.collisions import Collision
 from mpilbm.physics.couplings import Coupling

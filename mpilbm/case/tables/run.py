@@ -4,7 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from mpilbm.case.tables.values import MOST_STEPS, Positive, Size
+from mpilbm.case.tables.values import MOST_STEPS, Positive
+from mpilbm.model.box import Size
 from mpilbm.quantity import SECONDS, STEPS
 from mpilbm.registry import Parameters
 

@@ -1,13 +1,12 @@
 """Types of values that several tables share, with their limits."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from mpilbm.registry import find
 
 MOST_STEPS = 2**53 - 1
-Size = Annotated[int, Field(gt=0, lt=2**31)]
 Positive = Annotated[float, Field(gt=0)]
 # a value in SI; within these limits no unit overflows, not even torque with its cell^5
 Scale = Annotated[float, Field(ge=1e-30, le=1e30)]
@@ -15,7 +14,6 @@ LABEL = r"^[A-Za-z][A-Za-z0-9_-]*$"
 Label = Annotated[str, Field(pattern=LABEL, max_length=64)]
 MOST_TITLE = 200
 Title = Annotated[str, Field(max_length=MOST_TITLE)]
-Type = Literal["float32", "float64"]
 
 
 def default(kind: str, name: str, description: str) -> Any:

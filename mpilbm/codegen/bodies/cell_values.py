@@ -1,8 +1,8 @@
 """Kernels for the values of cells next to bodies from which forces are computed."""
 
-from mpilbm.codegen.boundary_kernels import EntryText
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FluidKernels
+from mpilbm.codegen.text.entries import EntryText
 from mpilbm.physics.algebra import dot, pairs
 
 

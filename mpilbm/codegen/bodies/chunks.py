@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 
-from mpilbm.codegen.boundary_kernels import EntryText, listed
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.printer import c_text
+from mpilbm.codegen.text.entries import EntryText, listed
+from mpilbm.model.expressions import Expression
+from mpilbm.physics.boundaries import Condition
 
 CHUNKS = {"chunk_first": "int32*", "chunk_entry": "int32*", "chunk_sums": "double*"}
 
@@ -17,11 +19,13 @@ class ChunkText(EntryText):
 
     ahead = True  # else a GPU waits for the value of a link before it loads that of the next link
 
-    def __init__(self, role: str, text: str, fluid: FluidKernels, boundary, parity: int):
+    def __init__(
+        self, role: str, text: str, fluid: FluidKernels, boundary: Condition, parity: int
+    ) -> None:
         super().__init__(role, text, fluid, parity, "other", "chunks")
         self.lattice = fluid.lattice
         self.stored = "AS_STORED({})" if fluid.layout.populations else "{}"
-        self.wanted: dict[int, dict] = {}
+        self.wanted: dict[int, dict[str, Expression]] = {}
         self.unstaged()
         if boundary.capabilities.per_link:
             self.links += f" const int64 staged = {self.per_entry('start', 'int64*')};"
@@ -42,11 +46,11 @@ class ChunkText(EntryText):
         """C text that adds what the link along c_i transports."""
         raise NotImplementedError
 
-    def driver(self):
+    def driver(self) -> str:
         """The loop over chunks, with the number of columns."""
         return f"FOR_CHUNKS({self.name}_at, {len(self.columns)})"
 
-    def body(self):
+    def body(self) -> list[str]:
         """The links of an entry, one direction after another; then its sums are added."""
         lines, blocks, _ = self.by_direction({i: [*v.values()] for i, v in self.wanted.items()})
         lines = [*self.entry.splitlines(), self.links, *self.places(), *lines]

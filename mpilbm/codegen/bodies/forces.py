@@ -3,18 +3,20 @@
 Entries are added in chunks (see prelude.h), then the chunks of a body in a plane one after another.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from sympy import Piecewise
 
 from mpilbm.codegen.bodies.chunks import ChunkText
 from mpilbm.codegen.boundary_cell import HALF, BoundaryCell, mirror_of
 from mpilbm.codegen.coordinates import index
-from mpilbm.codegen.inner_cell import OWN
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FluidKernels
-from mpilbm.layouts import against
+from mpilbm.codegen.text.entries import OWN
+from mpilbm.layouts import Offset, against
+from mpilbm.model.expressions import Expression
 from mpilbm.physics.algebra import pairs
+from mpilbm.physics.boundaries import Condition
 from mpilbm.physics.boundary_capabilities import LinkValue
 from mpilbm.physics.lattices import AXES
 
@@ -23,8 +25,9 @@ TURNS = (("y", "z", "x"), ("z", "x", "y"), ("x", "y", "z"))  # torque_c = a f_b 
 
 
 def force_kernel(
-    fluid: FluidKernels, boundary, name, parity: int, beside, split: bool, framed: bool
-) -> "ForceText":
+    fluid: FluidKernels, boundary: Condition, name: str, parity: int, beside: Collection[str],
+    split: bool, framed: bool,
+) -> "ForceText":  # fmt: skip
     """Sum what the links of a list give to their bodies; `beside`: wall_effects; see ForceText.
 
     With f_opp outgoing and f_i incoming, feq_i the equilibrium at rest (rho = 1, u = 0: forces use
@@ -49,7 +52,9 @@ def force_kernel(
     return kernel
 
 
-def _arriving(kernel: "ForceText", fluid: FluidKernels, cell: BoundaryCell, i: int, slip: bool):
+def _arriving(
+    kernel: "ForceText", fluid: FluidKernels, cell: BoundaryCell, i: int, slip: bool
+) -> Expression:
     """What streams in along c_i, or comes from the mirror image."""
     if not slip:
         return cell.streamed[i]
@@ -58,7 +63,7 @@ def _arriving(kernel: "ForceText", fluid: FluidKernels, cell: BoundaryCell, i: i
     return Piecewise((image, there), (cell.streamed[i], True))
 
 
-def _to_the_wall(cell: BoundaryCell, boundary, i: int):
+def _to_the_wall(cell: BoundaryCell, boundary: Condition, i: int) -> Expression:
     """The distance from the cell to the wall along -c_i, in links."""
     value = boundary.capabilities.link_value
     if not boundary.capabilities.uses_distance:
@@ -69,9 +74,9 @@ def _to_the_wall(cell: BoundaryCell, boundary, i: int):
 
 
 class ForceText(ChunkText):
-    """As ChunkText, with forces and torques.
+    """A kernel over chunks of entries that adds forces and torques of their links.
 
-    wanted   also has, with `whole`, "before", and "u_x", …
+    wanted   has the values "in" and "out"; with `whole` "before"; at moving walls "u_x", …
     whole    whether the boundary sets whole cells
     split    whether pressure and stress are wanted
     framed   whether bodies have frames, see case/body_frames.py
@@ -84,8 +89,9 @@ class ForceText(ChunkText):
     """
 
     def __init__(
-        self, role: str, fluid: FluidKernels, boundary, parity: int, split: bool, framed: bool
-    ):
+        self, role: str, fluid: FluidKernels, boundary: Condition, parity: int, split: bool,
+        framed: bool,
+    ) -> None:  # fmt: skip
         text = "F = -c_i (f_opp_out + f_i_in - 2 feq_i(1, 0)) - u_wall (f_opp_out - f_i_in)"
         super().__init__(role, text, fluid, boundary, parity)
         self.axes, self.split, self.framed = AXES[: fluid.lattice.D], split, framed
@@ -110,7 +116,7 @@ class ForceText(ChunkText):
             self.argument("frames", "double*")
             self.per_entry("member", "int32*")
 
-    def missing(self, i: int):
+    def missing(self, i: int) -> Offset | None:
         """The cell behind the link; boundaries that set whole cells list other directions, too."""
         return None if self.whole or i == 0 else against(self.lattice.offset(i))
 
@@ -176,7 +182,7 @@ class ForceText(ChunkText):
             out, both = f"wall ? {out} : {values['before']}", f"wall ? {both} : enters - leaves"
         yield f"const double enters = {self.stored.format(values['in'])}, leaves = {out};"
         yield f"const double both = {both};"
-        given = set()
+        given: set[str] = set()
         for axis, c_a in zip(self.axes, c, strict=True):
             parts = [f"{'-+'[c_a < 0]} both"] if c_a else []
             u = values.get(f"u_{axis}")
@@ -196,7 +202,7 @@ class ForceText(ChunkText):
         sign = f"sign_{axis}_{SIDES[1 + c_a]}"
         return f"({f'(wall ? {sign} : 1)' if self.whole else sign}) * ({text})"
 
-    def _torque(self, c, given: set[str]) -> Iterator[str]:
+    def _torque(self, c: tuple[int, ...], given: set[str]) -> Iterator[str]:
         """C text that adds place x force, with the components of the force that are `given`."""
         sides = zip(self.axes, c, strict=True)
         place = {axis: f"at_{axis}_{SIDES[1 + c_a]}" for axis, c_a in sides}

@@ -1,35 +1,63 @@
 """The cell that couplings use, and the model of a fluid under the force of others."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Protocol
+
+from sympy import Symbol
 
 from mpilbm.codegen.coordinates import given
+from mpilbm.codegen.kernel_text import KernelText
+from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.model import Model
-from mpilbm.layouts import HERE
+from mpilbm.codegen.text.cell_kernel import CellKernel
+from mpilbm.layouts import HERE, Offset
+from mpilbm.layouts.field_grid import FieldGrid
+from mpilbm.model.case import Case
+from mpilbm.model.expressions import Expression, Populations, Rates, Vector
 from mpilbm.physics.algebra import dot
+from mpilbm.physics.lattices import Lattice
 
 
 @dataclass(frozen=True)
 class Acted(Model):
     """A fluid under a given force: `acting`, D expressions."""
 
-    acting: tuple | None = None
+    acting: tuple[Expression, ...] | None = None
 
-    def force(self, kernel):
+    def force(self, kernel: CellKernel) -> list[Expression]:
         """The force; ValueError where it is unknown, as in boundary lists."""
         if self.acting is None:
             raise ValueError(f"kernel {kernel.name} asks for the force between fluids")
         return list(self.acting)
 
 
+class ActedKernels(FluidKernels):
+    """The kernels of a fluid under a given force."""
+
+    model: Acted
+
+
+class Coupled(Protocol):
+    """Coupled fluids, as their cells use them; coupled/kernels.py has the implementation."""
+
+    case: Case
+    lattice: Lattice
+    grid: FieldGrid
+    names: tuple[str, ...]
+    fluids: list[ActedKernels]
+
+
 class CoupledCell:
     """The values that a Coupling can use; `populations(k)` returns the Q populations of fluid k."""
 
-    def __init__(self, kernels, kernel, populations):
+    def __init__(
+        self, kernels: Coupled, kernel: KernelText, populations: Callable[[int], Populations]
+    ) -> None:
         self.kernels, self.kernel, self.f = kernels, kernel, cache(populations)
         self.lattice, self.count = kernels.lattice, len(kernels.fluids)
         self.cs2, self.axes = self.lattice.cs2, kernels.fluids[0].model.axes
-        self.acts = kernels.structure.get("acts")
         self.let = kernel.let
 
     @property
@@ -37,42 +65,43 @@ class CoupledCell:
         """1 where half of a force is part of the velocity."""
         return self.kernels.fluids[0].model.half
 
-    def number(self, name: str):
+    def number(self, name: str) -> Symbol:
         """An argument of the kernel."""
         return self.kernel.argument(name, "real")
 
     @cache  # noqa: B019
-    def density(self, k: int):
+    def density(self, k: int) -> Symbol:
         """The stored density of a fluid, see Model."""
         return self.let(f"density_{k}", sum(self.f(k)))
 
     @cache  # noqa: B019
-    def rho(self, k: int):
+    def rho(self, k: int) -> Symbol:
         """The density of a fluid."""
         return self.let(f"rho_{k}", self.kernels.fluids[k].model.rest(self.density(k)))
 
     @cache  # noqa: B019
-    def momentum(self, k: int) -> list:
+    def momentum(self, k: int) -> list[Expression]:
         """sum_i c_i f_i."""
         along = ([c[a] for c in self.lattice.c] for a in range(len(self.axes)))
         return [self.let(f"j_{axis}_{k}", dot(c, self.f(k)))
                 for axis, c in zip(self.axes, along, strict=True)]  # fmt: skip
 
-    def external_force(self, k: int) -> list:
+    def external_force(self, k: int) -> list[Expression]:
         """The force per volume that the case gives."""
         values = self.kernels.case.force_on(k)
         if not values:
             return [0] * len(self.axes)
         return [given(self.kernel, value, self.lattice) for value in values]
 
-    def here(self, name: str):
+    def here(self, name: str) -> Symbol:
         """A field in the cell."""
         return self._read(name, HERE, "")
 
     @cache  # noqa: B019
-    def slope(self, name: str) -> list:
+    def slope(self, name: str) -> list[Expression]:
         """sum_i w_i c_i field(x + c_i) / cs2."""
-        lattice, there = self.lattice, [0]
+        lattice = self.lattice
+        there: list[Expression] = [0]
         for i in range(1, lattice.Q):
             there.append(self._read(name, lattice.offset(i), f"_{i}"))
         weights = ([w * c[a] for w, c in zip(lattice.w, lattice.c, strict=True)]
@@ -81,14 +110,14 @@ class CoupledCell:
                 for axis, each in zip(self.axes, weights, strict=True)]  # fmt: skip
 
     @cache  # noqa: B019
-    def laplacian(self, name: str):
+    def laplacian(self, name: str) -> Symbol:
         """2 sum_i w_i (field(x + c_i) - field(x)) / cs2."""
         lattice, here = self.lattice, self.here(name)
         around = (self._read(name, lattice.offset(i), f"_{i}") for i in range(1, lattice.Q))
         steps = [0, *(there - here for there in around)]
         return self.let(f"laplacian_{name}", 2 * dot(lattice.w, steps) / self.cs2)
 
-    def _read(self, name: str, offset, end: str):
+    def _read(self, name: str, offset: Offset, end: str) -> Symbol:
         grid = self.kernels.grid
         slot = self.kernels.names.index(name)
         value = self.kernel.read(name + end, "field", "real", grid, slot, offset)
@@ -97,7 +126,7 @@ class CoupledCell:
         )
         return value
 
-    def collided(self, k: int, F, u=None) -> list:
+    def collided(self, k: int, F: Vector, u: Vector | None = None) -> list[Expression]:
         """Outgoing populations under a force, at the velocity u or at the fluid's own.
 
         The rest population is set such that the mass is conserved. Otherwise rounding in float32
@@ -110,22 +139,29 @@ class CoupledCell:
         f_star = model.collide_at(f, density, rho, u, F, fluid.rates(self.kernel), self.let)
         return fluid.mass_kept(self.kernel, f_star)
 
-    def relaxed(self, k: int, feq, rates: dict, u=None, F=None) -> list:
+    def relaxed(
+        self, k: int, feq: Populations, rates: Rates, u: Vector | None = None,
+        F: Vector | None = None,
+    ) -> list[Expression]:  # fmt: skip
         """Outgoing populations of a fluid that relaxes towards feq; at u under a force F if given.
 
         `rates`: values that replace some of the fluid's rates.
         """
         fluid, f, density = self.kernels.fluids[k], self.f(k), self.density(k)
-        collision, source = fluid.model.collision, [0] * self.lattice.Q
+        collision = fluid.model.collision
+        source: Populations = [0] * self.lattice.Q
         if F is not None:
-            source = fluid.model.source(density, self.rho(k), u, F)
+            assert u is not None  # a force is given together with the velocity
+            under_force = fluid.model.source(density, self.rho(k), u, F)
+            assert under_force is not None  # a coupled fluid has a scheme for its force
+            source = under_force
         inside = fluid.model.half
         d = [a - b + inside * s / 2 for a, b, s in zip(f, feq, source, strict=True)]
-        relaxed = collision.relax(self.lattice, d, **(fluid.rates(self.kernel) | rates))
+        relaxed = collision.relax(self.lattice, d, **{**fluid.rates(self.kernel), **rates})
         f_star = [a + s - b for a, s, b in zip(f, source, relaxed, strict=True)]
         return fluid.mass_kept(self.kernel, f_star, density)
 
-    def initial(self, k: int, F) -> list:
+    def initial(self, k: int, F: Vector) -> list[Expression]:
         """Outgoing populations in equilibrium at the density and momentum of f, under a force."""
         model = replace(self.kernels.fluids[k].model, acting=tuple(F))
         density = self.density(k)

@@ -1,9 +1,10 @@
 """The kernels of coupled fluids: fields of cells, fields of walls, and the collisions."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from mpilbm.codegen.coupled.cell import Acted, CoupledCell
-from mpilbm.codegen.diagnostics import Diagnostics
+from mpilbm.codegen.coupled.cell import Acted, ActedKernels, CoupledCell
+from mpilbm.codegen.diagnostics import Diagnostics, Macroscopic
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.model import Model
@@ -11,27 +12,32 @@ from mpilbm.codegen.program import OF, Access
 from mpilbm.layouts import HERE
 from mpilbm.layouts.field_grid import FieldGrid
 from mpilbm.links.row_ends import rows_end_in_walls
+from mpilbm.model.case import Case
+from mpilbm.model.expressions import Expression, Populations
+
+OfFluid = Callable[[int], Populations]  # the populations of fluid k
 
 
 class CoupledKernels:
     """Generates the kernels of fluids that a coupling lets interact.
 
-    `structure`: that of the coupling; `averaged`: fields in some walls are means over fluid cells.
+    `averaged`: fields in some walls are means over fluid cells.
     """
 
-    def __init__(self, case, averaged: bool):
+    def __init__(self, case: Case, averaged: bool) -> None:
+        assert case.coupling is not None  # see programs.build
         self.case, self.coupling, self.averaged = case, case.coupling, averaged
         self.lattice, self.layout = case.lattice, case.layout
-        self.structure = self.coupling.structure(case)
         self.names = self.coupling.neighbour_fields(case) + self.coupling.local_fields(case)
         self.grid = FieldGrid.of(case, 1, 1, 1)
-        self.fluids, self.plain = [], []
+        self.fluids: list[ActedKernels] = []
+        self.plain: list[FluidKernels] = []
         periodic = case.domain.periodic[-1]
         for fluid, offset in zip(case.fluids, self.coupling.offsets(case), strict=True):
             forcing = self.coupling.forcing(fluid)
             acted = Acted(self.lattice, fluid.collision, forcing, offset)
-            given = {"walled": rows_end_in_walls(case), "periodic": periodic}
-            self.fluids.append(FluidKernels(acted, self.layout, **given))
+            walled = rows_end_in_walls(case)
+            self.fluids.append(ActedKernels(acted, self.layout, walled=walled, periodic=periodic))
             model = Model(self.lattice, fluid.collision, None, offset)
             self.plain.append(FluidKernels(model, self.layout, periodic=periodic))
 
@@ -44,7 +50,7 @@ class CoupledKernels:
     def of_all(self, parity: int) -> list[KernelText]:
         """The kernels that read all fluids."""
         diagnostics = CoupledDiagnostics(self)
-        diagnostic = [diagnostics.fields(parity), diagnostics.velocity(parity)]
+        diagnostic: list[KernelText] = [diagnostics.fields(parity), diagnostics.velocity(parity)]
         outputs = range(len(self.coupling.outputs(self.case)))
         diagnostic += [diagnostics.output(k, parity) for k in outputs]
         return [self.fields(parity), self.neighbour_fields(parity), *diagnostic]
@@ -78,9 +84,9 @@ class CoupledKernels:
 
     def fields(self, parity: int) -> KernelText:
         """All fields, from the incoming populations of the cell."""
-        kernel = KernelText("show", "cells", self.coupling.__doc__, parity=parity)
+        kernel = KernelText("show", "cells", self.coupling.__doc__ or "", parity=parity)
 
-        def incoming(k):
+        def incoming(k: int) -> Populations:
             fluid = self.fluids[k]
             pointer = fluid.pointer("in") + OF.format(k)
             return fluid.incoming(kernel, parity, pointer, f"f_{k}")
@@ -89,12 +95,14 @@ class CoupledKernels:
 
     def neighbour_fields(self, parity: int) -> KernelText:
         """The fields that neighbours read, from the outgoing populations of the cell."""
-        kernel = KernelText("look", "cells", self.coupling.__doc__, parity=parity)
+        kernel = KernelText("look", "cells", self.coupling.__doc__ or "", parity=parity)
         return self._fields_kernel(
             kernel, self.outgoing(kernel, parity), self.coupling.neighbour_fields(self.case)
         )
 
-    def _fields_kernel(self, kernel, populations, names) -> KernelText:
+    def _fields_kernel(
+        self, kernel: KernelText, populations: OfFluid, names: Sequence[str]
+    ) -> KernelText:
         cell = CoupledCell(self, kernel, self._with_number(kernel, populations))
         values = self.coupling.fields(cell)
         for name in names:
@@ -102,20 +110,20 @@ class CoupledKernels:
             kernel.write("field", "real", self.grid, slot, HERE, values[name])
         return kernel
 
-    def outgoing(self, kernel, parity: int):
+    def outgoing(self, kernel: KernelText, parity: int) -> OfFluid:
         """A function of k: the outgoing populations of fluid k in the last step."""
 
-        def populations(k):
+        def populations(k: int) -> Populations:
             read = self.fluids[k].reader(kernel, f"f{OF.format(k)}", f"f_{k}")
             return self.layout.outgoing(self.lattice, parity, read, self.fluids[k].model.rest)
 
         return populations
 
     @staticmethod
-    def _with_number(kernel, populations):
-        """As `populations`, but reads are recorded for a field whose name ends in the number k."""
+    def _with_number(kernel: KernelText, populations: OfFluid) -> OfFluid:
+        """The populations of fluid k; reads are recorded for a field whose name ends in k."""
 
-        def read(k):
+        def read(k: int) -> Populations:
             before = len(kernel.reads)
             f = populations(k)
             kernel.reads[before:] = [
@@ -162,14 +170,14 @@ WALL = LEAST | {
 class CoupledDiagnostics(Diagnostics):
     """The diagnostic kernels that read all fluids."""
 
-    def __init__(self, kernels: CoupledKernels):
+    def __init__(self, kernels: CoupledKernels) -> None:
         super().__init__(kernels.plain[0], kernels.case.sloped)
         self.kernels, self.coupling = kernels, kernels.coupling
 
-    def _cell(self, kernel, parity: int) -> CoupledCell:
+    def _cell(self, kernel: KernelText, parity: int) -> CoupledCell:
         return CoupledCell(self.kernels, kernel, self.kernels.outgoing(kernel, parity))
 
-    def macroscopic(self, kernel, parity: int):
+    def macroscopic(self, kernel: KernelText, parity: int) -> Macroscopic:
         """density, rho, u and momentum of the mixture."""
         cell = self._cell(kernel, parity)
         density, rho, momentum = self.coupling.mixture(cell)
@@ -180,18 +188,18 @@ class CoupledDiagnostics(Diagnostics):
         self.cell = cell
         return density, rho, u, momentum
 
-    def masses(self, kernel) -> list:
+    def masses(self, kernel: KernelText) -> list[Expression]:
         """The mass of each fluid, if the coupling has several."""
         several = self.coupling.masses(self.kernels.case)
         return self.coupling.mass(self.cell) if several else []
 
-    def sloped_values(self, kernel, parity: int) -> list:
+    def sloped_values(self, kernel: KernelText, parity: int) -> list[Expression]:
         """The order parameters."""
         return self.coupling.order_parameters(self.cell)
 
-    def output(self, k: int, parity: int):
+    def output(self, k: int, parity: int) -> KernelText:
         """Field k of the coupling's own outputs; 0 in solids."""
-        kernel = self.fluid.block_kernel(f"output_{k}", self.coupling.__doc__, parity)
+        kernel = self.fluid.block_kernel(f"output_{k}", self.coupling.__doc__ or "", parity)
         kernel.optional = True
         self._solid(kernel)
         kernel.argument("derived_out", "real*")
@@ -202,7 +210,7 @@ class CoupledDiagnostics(Diagnostics):
         """The number of the coupling's own outputs."""
         return len(self.coupling.outputs(self.kernels.case))
 
-    def output_value(self, kernel, k: int, parity: int):
+    def output_value(self, kernel: KernelText, k: int, parity: int) -> Expression:
         """Field k of the coupling's own outputs in the cell of a kernel."""
         return self.coupling.output(self._cell(kernel, parity))[k]
 

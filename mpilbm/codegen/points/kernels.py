@@ -7,6 +7,7 @@ neighbours are computed in whole planes; `point_gather` copies their values at t
 
 from mpilbm.codegen.diagnostics import Diagnostics
 from mpilbm.codegen.kernel_text import KernelText
+from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.program import POINTS
 from mpilbm.codegen.text.parts import entry_place
 from mpilbm.layouts.grid import LISTED
@@ -66,7 +67,7 @@ class PointText(KernelText):
 
     cell = LISTED
 
-    def __init__(self, role: str, equations: str, fluid, parity: int):
+    def __init__(self, role: str, equations: str, fluid: FluidKernels, parity: int) -> None:
         super().__init__(role, "entries", equations, parity=parity)
         self.optional = True
         self.listed = fluid.grid.over == "nodes"

@@ -1,16 +1,20 @@
 """Makes the kernels of a case with scalars."""
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
+from mpilbm.codegen.kernels import Options
 from mpilbm.codegen.scalars.kernels import CarryingKernels, ScalarKernels
 from mpilbm.codegen.scalars.materials import Materials
 from mpilbm.codegen.scalars.model import Carrying, ScalarModel
 from mpilbm.codegen.scalars.names import material_grid
+from mpilbm.layouts.grid import Grid
+from mpilbm.model.case import Case
+from mpilbm.physics.forcing import Forcing
 from mpilbm.registry import make
 
 
-def forcing(case) -> Any:
+def forcing(case: Case) -> Forcing | None:
     """The forcing scheme of the fluid: that of the case, or `guo` if only scalars act on it."""
     (fluid,) = case.fluids
     if fluid.force is not None or case.buoyancy is None:
@@ -18,27 +22,31 @@ def forcing(case) -> Any:
     return make("forcing", {"name": "guo", "value": (0.0,) * case.dimensions})
 
 
-def buoyant(case) -> tuple[int, ...]:
+def buoyant(case: Case) -> tuple[int, ...]:
     """Numbers of the scalars that act on the flow."""
     acting = case.buoyancy.expansions if case.buoyancy else {}
     return tuple(k for k, label in enumerate(case.labels) if label in acting)
 
 
-def scalar_model(case, number: int) -> ScalarModel:
+def scalar_model(case: Case, number: int) -> ScalarModel:
     """The model of one scalar."""
     scalar = case.scalars[number]
     source = scalar.source_value(number, case.labels)
-    model = ScalarModel(scalar.lattice, scalar.collision, None, False)
-    more = {"number": number, "label": scalar.label, "given": source}
-    found = ScalarModel(**(vars(model) | more))
+    found = ScalarModel(
+        scalar.lattice, scalar.collision, None, False,
+        number=number, label=scalar.label, given=source,
+    )  # fmt: skip
     if not case.conductors:
         return found
     rates = tuple(scalar.collision.rates(1.0, scalar.lattice))
-    grid = material_grid(case.layout.grid(case.lattice, 1, 1, 1))
-    return replace(found, materials=Materials(grid, found.suffix, rates))
+    grid = case.layout.grid(case.lattice, 1, 1, 1)
+    assert isinstance(grid, Grid)  # scalars are carried in dense layouts, see Layout.conflicts
+    return replace(found, materials=Materials(material_grid(grid), found.suffix, rates))
 
 
-def carrying_kernels(case, options: dict, of_scalar) -> CarryingKernels:
+def carrying_kernels(
+    case: Case, options: Options, of_scalar: Callable[[Case], Options]
+) -> CarryingKernels:
     """The kernels of the fluid; `of_scalar(view)`: the options of those of a scalar."""
     (fluid,) = case.fluids
     # A pair of cells reads populations only. With two scalars it needs so many registers that an
@@ -56,11 +64,12 @@ def carrying_kernels(case, options: dict, of_scalar) -> CarryingKernels:
     return CarryingKernels(model, case.layout, **options)
 
 
-def structure(case) -> dict:
+def structure(case: Case) -> dict[str, object]:
     """The properties of scalars that change the kernel text, as plain data."""
+    scheme = forcing(case)
     return {
         "scalars": [scalar_model(case, k).structure() for k in range(len(case.scalars))],
         "buoyant": buoyant(case),
         "viscosity": case.viscosity_value and case.viscosity_value.structure(),
-        "scheme": forcing(case) and forcing(case).structure(),
+        "scheme": scheme and scheme.structure(),
     }

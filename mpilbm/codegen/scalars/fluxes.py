@@ -1,10 +1,11 @@
 """The kernels of the fluxes of a scalar through links that leave the fluid."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from mpilbm.codegen.bodies.chunks import ChunkText
 from mpilbm.codegen.boundary_cell import BoundaryCell
 from mpilbm.codegen.kernels import FluidKernels
+from mpilbm.physics.boundaries import Condition
 
 
 class FluxText(ChunkText):
@@ -20,7 +21,9 @@ class FluxText(ChunkText):
         yield f"sum_flux += (double){self.stored.format(values['in'])} - (double)({values['out']});"
 
 
-def flux_kernel(scalar: FluidKernels, boundary, name: str, parity: int, beside=()) -> FluxText:
+def flux_kernel(
+    scalar: FluidKernels, boundary: Condition, name: str, parity: int, beside: Collection[str] = ()
+) -> FluxText:
     """Sum g_i - g_out_opp(i) over the links of a list; `beside`: wall_effects."""
     text = "flux = g_i_in - g_opp_out"
     kernel = FluxText(f"{name}_measured", text, scalar, boundary, parity)

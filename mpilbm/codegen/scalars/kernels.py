@@ -1,14 +1,18 @@
 """The kernels of a fluid and the scalars that it carries: one kernel computes a step of all."""
 
+from typing import Unpack
+
 from sympy import Rational
 
 from mpilbm.codegen.coordinates import given
 from mpilbm.codegen.diagnostics import Diagnostics
 from mpilbm.codegen.kernel_text import KernelText
-from mpilbm.codegen.kernels import FluidKernels
+from mpilbm.codegen.kernels import FluidKernels, Options
 from mpilbm.codegen.printer import symbol
 from mpilbm.codegen.scalars.model import Carrying, ScalarModel, midway, scalar_values
+from mpilbm.codegen.text.cell_kernel import CellKernel
 from mpilbm.layouts import Layout
+from mpilbm.model.expressions import Expression, Populations, Vector
 from mpilbm.physics.sampled import Sampled
 from mpilbm.physics.scalars import weights
 
@@ -18,11 +22,11 @@ class ScalarKernels(FluidKernels):
 
     model: ScalarModel
 
-    def __init__(self, model: ScalarModel, layout: Layout, **options):
+    def __init__(self, model: ScalarModel, layout: Layout, **options: Unpack[Options]) -> None:
         super().__init__(model, layout, field=f"g{model.number}", **options)
         self.label, self.suffix = model.label, model.suffix
 
-    def rates(self, kernel) -> dict:
+    def rates(self, kernel: CellKernel) -> dict[str, Expression]:
         """{name: argument of the kernel, or the number of the material of its cell}."""
         if self.model.materials is not None:
             return self.model.materials.at(kernel).rates
@@ -37,16 +41,19 @@ class ScalarKernels(FluidKernels):
         """The array of a step that all fluids and scalars share."""
         return self.pointer(way) + self.suffix
 
-    def arriving(self, kernel, parity: int) -> list:
+    def arriving(self, kernel: CellKernel, parity: int) -> list[Expression]:
         """The incoming populations, in a kernel that reads all fluids and scalars."""
         return self.incoming(kernel, parity, self.pointer_of("in"), self.grid.name)
 
-    def left(self, kernel) -> list:
+    def left(self, kernel: CellKernel) -> list[Expression]:
         """The outgoing populations of the previous step, in such a kernel."""
+        assert kernel.parity is not None  # outgoing populations are in places of a parity
         read = self.reader(kernel, f"f{self.suffix}", self.grid.name)
         return self.layout.outgoing(self.lattice, kernel.parity, read, self.model.rest)
 
-    def step(self, kernel, parity: int, g, u, source) -> None:
+    def step(
+        self, kernel: KernelText, parity: int, g: Populations, u: Vector, source: Expression
+    ) -> None:
         """Collide and store the populations; u: the velocity of the fluid, source: S."""
         unit = kernel.unit
         rates = self.rates(kernel)
@@ -61,7 +68,7 @@ class ScalarKernels(FluidKernels):
 class CarryingKernels(FluidKernels):
     """The kernels of a fluid that carries scalars; `collide_stream` computes a step of all."""
 
-    model: Carrying
+    model: Carrying[ScalarKernels]
 
     @property
     def scalars(self) -> tuple[ScalarKernels, ...]:
@@ -88,7 +95,7 @@ class CarryingKernels(FluidKernels):
         return kernel
 
     def all(self) -> list[KernelText]:
-        """Those of a fluid, and one that adds sources to the initial state of scalars."""
+        """All kernels that change or export the state; `begin` if a scalar has a source."""
         parities = range(self.layout.parities)
         given = any(each.model.given for each in self.scalars)
         return [*super().all(), *(self.begin(parity) for parity in parities if given)]
@@ -106,8 +113,8 @@ class CarryingKernels(FluidKernels):
             each.store(kernel, (parity - 1) % self.layout.parities, g, f"f{each.suffix}")
         return kernel
 
-    def rates(self, kernel) -> dict:
-        """As in the base class, with the viscosity of the cell if it depends on scalars."""
+    def rates(self, kernel: CellKernel) -> dict[str, Expression]:
+        """{name: rate}, with that of the viscosity of the cell if it depends on scalars."""
         rates, nu = super().rates(kernel), self.model.nu
         if nu is None:
             return rates
@@ -116,7 +123,7 @@ class CarryingKernels(FluidKernels):
         omega = kernel.let("omega_here", 1 / (here / self.lattice.cs2 + Rational(1, 2)))
         return self.model.collision.local_rates(rates, omega)
 
-    def flow(self, kernel) -> list:
+    def flow(self, kernel: CellKernel) -> list[Expression]:
         """The velocity that carries the scalars, which includes half of the force."""
         model = self.model
         u = [symbol(f"u_{axis}") for axis in model.axes]
@@ -131,8 +138,8 @@ class CarryingDiagnostics(Diagnostics):
 
     fluid: CarryingKernels
 
-    def all(self) -> list:
-        """Those of the fluid, and one for each scalar."""
+    def all(self) -> list[KernelText]:
+        """The kernels of the fields and sums of the fluid, and one for each scalar."""
         parities = range(self.fluid.layout.parities)
         outputs = [self.output(k, p) for p in parities for k in range(self.output_count)]
         return [*super().all(), *outputs]
@@ -149,11 +156,13 @@ class CarryingDiagnostics(Diagnostics):
             return self._stored(kernel, values, "solid && {1} < R(0.5)", conducts)
         return self._stored(kernel, values)
 
-    def sloped_values(self, kernel, parity: int) -> list:
+    def sloped_values(self, kernel: KernelText, parity: int) -> list[Expression]:
         """The value of each scalar."""
         return list(scalar_values(kernel, self.fluid.scalars).values())
 
-    def carrying(self, kernel, k: int, fluid: str) -> tuple:
+    def carrying(
+        self, kernel: KernelText, k: int, fluid: str
+    ) -> tuple[str, *tuple[Expression, ...]]:
         """Fluid cells, and those of bodies that conduct the scalar."""
         materials = self.fluid.scalars[k].model.materials
         if materials is None:
@@ -165,8 +174,8 @@ class CarryingDiagnostics(Diagnostics):
         """What samples of the flow contain."""
         return Sampled(self.lattice.D, tuple(each.label for each in self.fluid.scalars))
 
-    def in_sample(self, kernel, parity: int) -> list:
-        """As in the base class, with the scalars."""
+    def in_sample(self, kernel: KernelText, parity: int) -> list[Expression]:
+        """The density, the velocity and the scalars in the cell of a kernel, see Sampled."""
         return super().in_sample(kernel, parity) + self.sloped_values(kernel, parity)
 
     @property
@@ -174,6 +183,6 @@ class CarryingDiagnostics(Diagnostics):
         """The number of scalars."""
         return len(self.fluid.scalars)
 
-    def output_value(self, kernel, k: int, parity: int):
+    def output_value(self, kernel: KernelText, k: int, parity: int) -> Expression:
         """The value of scalar k in the cell of a kernel."""
         return scalar_values(kernel, self.fluid.scalars)[self.fluid.scalars[k].label]

@@ -1,24 +1,26 @@
 """The material of each cell, and the numbers that kernels use for it."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sympy import Piecewise
+from sympy import Piecewise, Symbol
 
 from mpilbm.codegen.scalars.names import COLUMNS, MATERIAL, table_name
+from mpilbm.codegen.text.cell_kernel import CellKernel
 from mpilbm.layouts import HERE
 from mpilbm.layouts.grid import Grid
+from mpilbm.model.expressions import Expression, Vector
 
 
 class Material(NamedTuple):
     """Symbols of a kernel: the number of the material of its cell, and the numbers of a scalar."""
 
-    number: Any
-    capacity: Any
-    conducts: Any
-    rates: dict[str, Any]
+    number: Symbol
+    capacity: Symbol
+    conducts: Symbol
+    rates: dict[str, Symbol]
 
-    def at_rest(self, u) -> list:
+    def at_rest(self, u: Vector) -> list[Expression]:
         """The velocity in the fluid, 0 in bodies."""
         return [Piecewise((u_a, self.number < 0.5), (0, True)) for u_a in u]
 
@@ -35,7 +37,7 @@ class Materials:
     suffix: str
     rates: tuple[str, ...]
 
-    def at(self, kernel) -> Material:
+    def at(self, kernel: CellKernel) -> Material:
         """The material of the kernel's cell."""
         kernel.argument(MATERIAL, "uint8*")
         number = f"{MATERIAL}[{kernel.address(self.grid, 0, HERE)}]"

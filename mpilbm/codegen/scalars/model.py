@@ -1,15 +1,19 @@
 """The equations of a scalar, and those of a fluid on which scalars act."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Generic, Protocol, TypeVar
 
 from mpilbm.codegen.coordinates import centre_of
 from mpilbm.codegen.model import Model
 from mpilbm.codegen.program import OF
 from mpilbm.codegen.scalars.materials import Materials
 from mpilbm.codegen.scalars.names import buoyancy_names
+from mpilbm.codegen.text.cell_kernel import CellKernel
 from mpilbm.formulas.values import CellValue
+from mpilbm.model.expressions import Expression, Populations, Rates, Vector
 from mpilbm.physics.scalars import equilibrium, weights
+from mpilbm.physics.scalars.collisions import ScalarCollision
 
 
 @dataclass(frozen=True)
@@ -20,6 +24,7 @@ class ScalarModel(Model):
     `materials`: those of the cells, or None if no body conducts a scalar.
     """
 
+    collision: ScalarCollision  # type: ignore[assignment]  # a Model has that of a fluid
     number: int = 0
     label: str = ""
     given: CellValue | None = None
@@ -32,10 +37,10 @@ class ScalarModel(Model):
 
     @property
     def any_unit(self) -> bool:
-        """True: the equilibrium is linear in phi."""
+        """Whether the equilibrium is the same in any unit: it is linear in phi."""
         return True
 
-    def structure(self) -> dict:
+    def structure(self) -> dict[str, object]:
         """Everything that changes the kernel text, as plain data."""
         return {
             "lattice": self.lattice.name,
@@ -45,33 +50,41 @@ class ScalarModel(Model):
             "materials": self.materials is not None,
         }
 
-    def capacity(self, kernel) -> Any:
+    def capacity(self, kernel: CellKernel) -> Expression:
         """The heat capacity C in the kernel's cell; the populations add up to C phi."""
         return 1 if self.materials is None else self.materials.at(kernel).capacity
 
-    def at_rest(self, kernel, u) -> list:
+    def at_rest(self, kernel: CellKernel, u: Vector) -> Vector:
         """The velocity that carries the scalar: u in the fluid, 0 in bodies."""
         return u if self.materials is None else self.materials.at(kernel).at_rest(u)
 
-    def macroscopic(self, kernel, f, half: int):
+    def macroscopic(
+        self, kernel: CellKernel, f: Populations, half: int
+    ) -> tuple[Expression, Expression, list[Expression]]:
         """Phi twice, as stored density and density; a scalar has no velocity of its own."""
         phi = kernel.let("density", sum(f) / self.capacity(kernel))
         return phi, phi, []
 
-    def initial(self, kernel, density, u, stress=None, rates=None) -> list:
+    def initial(
+        self, kernel: CellKernel, density: Expression, u: Vector,
+        stress: Vector | None = None, rates: Rates | None = None,
+    ) -> list[Expression]:  # fmt: skip
         """Populations in equilibrium."""
         u = self.at_rest(kernel, u)
         return equilibrium(self.lattice, density, u, self.capacity(kernel))
 
-    def source_at(self, kernel, values: dict) -> Any:
+    def source_at(self, kernel: CellKernel, values: Mapping[str, Expression]) -> Expression:
         """The source S for the values of all scalars, by label; 0 without one."""
         if self.given is None:
             return 0
         numbers = {name: kernel.argument(name, "real") for name in self.given.numbers}
-        here = numbers | centre_of(kernel, self.given, self.lattice) | values
+        here = numbers | centre_of(kernel, self.given, self.lattice) | dict(values)
         return self.given.expression(here)
 
-    def collided(self, kernel, g, phi, u, source, rates: dict) -> list:
+    def collided(
+        self, kernel: CellKernel, g: Populations, phi: Expression, u: Vector, source: Expression,
+        rates: Rates,
+    ) -> list[Expression]:  # fmt: skip
         """g* = g + S - R(g - geq + S/2); populations, phi and source in the kernel's unit."""
         u, S = self.at_rest(kernel, u), weights(self.lattice, source)
         geq = equilibrium(self.lattice, phi, u, self.capacity(kernel))
@@ -80,20 +93,38 @@ class ScalarModel(Model):
         return [a + s - r for a, s, r in zip(g, S, relaxed, strict=True)]
 
 
+class Carried(Protocol):
+    """The kernels of a scalar, as the fluid that carries it uses them; see ScalarKernels."""
+
+    @property
+    def label(self) -> str:
+        """The name of the scalar."""
+
+    @property
+    def model(self) -> ScalarModel:
+        """Its equations."""
+
+    def left(self, kernel: CellKernel) -> list[Expression]:
+        """Its outgoing populations of the previous step."""
+
+
+ScalarPart = TypeVar("ScalarPart", bound=Carried)
+
+
 @dataclass(frozen=True)
-class Carrying(Model):
+class Carrying(Model, Generic[ScalarPart]):
     """A fluid that carries scalars.
 
     `scalars`: their kernels. `buoyant`: numbers of the scalars that act on the flow. `pushed`:
     whether the case gives a force, too. `nu`: the viscosity, if it is a formula of scalars.
     """
 
-    scalars: tuple = ()
+    scalars: tuple[ScalarPart, ...] = ()
     buoyant: tuple[int, ...] = ()
     pushed: bool = False
     nu: CellValue | None = None
 
-    def force(self, kernel) -> list:
+    def force(self, kernel: CellKernel) -> list[Expression]:
         """The force of the case, and sum_k buoyancy_k (phi_k - reference_k)."""
         D, unit = self.lattice.D, kernel.unit
         found = replace(self, unit=unit)._given(kernel) if self.pushed else [0] * D
@@ -107,11 +138,11 @@ class Carrying(Model):
             ]
         return found
 
-    def _given(self, kernel) -> list:
+    def _given(self, kernel: CellKernel) -> list[Expression]:
         return super().force(kernel)
 
 
-def scalar_values(kernel, scalars) -> dict:
+def scalar_values(kernel: CellKernel, scalars: Sequence[Carried]) -> dict[str, Expression]:
     """The value of each scalar in the cell of a kernel, by label.
 
     A step supplies them in `kernel.known`; other kernels compute them from outgoing populations.
@@ -122,21 +153,23 @@ def scalar_values(kernel, scalars) -> dict:
     return midway(kernel, scalars, sums, -1)[0]
 
 
-def midway(kernel, scalars, sums: dict, half: int) -> tuple[dict, dict]:
+def midway(
+    kernel: CellKernel, scalars: Sequence[Carried], sums: Mapping[str, Expression], half: int
+) -> tuple[dict[str, Expression], dict[str, Expression]]:
     """The value phi and the source S of each scalar, by label, from the sums of populations.
 
     The source S(phi) at C phi = sum_i g_i + half S/2 follows from one iteration, which is accurate
     to second order. `half` is +1 for incoming and -1 for outgoing populations, 0 in equilibrium.
     """
 
-    def values(sources: dict) -> dict:
+    def values(sources: Mapping[str, Expression]) -> dict[str, Expression]:
         return {
             each.label: (sums[each.label] + half * sources.get(each.label, 0) / 2)
             / each.model.capacity(kernel)
             for each in scalars
         }
 
-    def sources(values: dict) -> dict:
+    def sources(values: Mapping[str, Expression]) -> dict[str, Expression]:
         return {each.label: each.model.source_at(kernel, values) for each in scalars}
 
     found = sources(values({}))

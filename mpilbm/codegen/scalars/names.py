@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from mpilbm.layouts.grid import Grid
-from mpilbm.physics.lattices import Lattice
+from mpilbm.model.case import Case, Scalar
+from mpilbm.physics.scalars.boundaries.conjugate import Conjugate
 
 MATERIAL = "material"  # array of the material of each cell: 0, or 1 + index in case.conductors
 COLUMNS = ("capacity", "conducts")  # of a table of materials, before the rates
@@ -14,7 +15,7 @@ def buoyancy_names(number: int, D: int) -> tuple[list[str], str]:
     return [f"buoyancy_{axis}_{number}" for axis in "xyz"[:D]], f"reference_{number}"
 
 
-def buoyancy_numbers(case) -> dict[str, float]:
+def buoyancy_numbers(case: Case) -> dict[str, float]:
     """The arguments of `buoyancy_names` for all scalars of a case that act on the flow.
 
     The force is -rho_0 gravity sum_k beta_k (phi_k - reference_k).
@@ -41,9 +42,9 @@ def material_grid(grid: Grid) -> Grid:
     return replace(grid.beside(MATERIAL, 1), wraps=None)
 
 
-def table(scalar, conductors: tuple[int, ...]) -> list[list[float]]:
+def table(scalar: Scalar, conductors: tuple[int, ...]) -> list[list[float]]:
     """The rows of the table of a scalar: capacity, whether it conducts in a body, and rates."""
-    lattice: Lattice = scalar.lattice
+    lattice = scalar.lattice
     own = scalar.collision.rates(scalar.diffusivity, lattice).values()
     rows = [[1.0, 0.0, *own]]
     for number in conductors:
@@ -51,6 +52,7 @@ def table(scalar, conductors: tuple[int, ...]) -> list[list[float]]:
         if not found.conducts:
             rows.append(rows[0])
             continue
+        assert isinstance(found, Conjugate)  # the condition that conducts
         solid = found.conjugate
         rates = scalar.collision.rates(solid.diffusivity * solid.capacity, lattice)
         rows.append([solid.capacity, 1.0, *rates.values()])

@@ -4,13 +4,14 @@ All values are in the unit of the storage (UNIT in sweep.h). Products that are a
 fma, so that all compilers round them alike.
 """
 
-from sympy import expand, factor_terms, sympify
+from sympy import Symbol, expand, factor_terms, sympify
 from sympy.core import Add, Mul
 
 from mpilbm.codegen.model import Model
 from mpilbm.codegen.printer import c_text, symbol
 from mpilbm.codegen.text.parts import centre
 from mpilbm.layouts import moments
+from mpilbm.model.expressions import Expression, Let
 from mpilbm.physics import hermite
 from mpilbm.physics.algebra import pairs
 from mpilbm.physics.lattices import Lattice
@@ -88,7 +89,7 @@ def _rest(model: Model) -> str:
     return "fma(UNIT, density, R(1))" if model.offset else "density"
 
 
-def _number(value) -> str:
+def _number(value: Expression) -> str:
     return c_text(sympify(value))
 
 
@@ -123,7 +124,7 @@ def collision_lines(model: Model) -> list[str]:
         second = f"fma({_number(-lattice.cs2)}, density, sum_{name})" if a == b else f"sum_{name}"
         lines.append(f"const real a_{name} = fma(-j_{axes[a]}, v_{axes[b]}, {second});")
 
-    def let(name, expression):
+    def let(name: str, expression: Expression) -> Symbol:
         lines.append(f"const real {name} = {fused(sympify(expression))};")
         return symbol(name)
 
@@ -132,7 +133,7 @@ def collision_lines(model: Model) -> list[str]:
     return lines
 
 
-def _leaving(model: Model, let) -> list:
+def _leaving(model: Model, let: Let) -> list[Expression]:
     """The stored values of the outgoing populations, in density, rho, u, a and the numbers.
 
     `a` are the second moments minus rho u u; all but rho and the rates are in the unit of the
@@ -158,7 +159,7 @@ def _leaving(model: Model, let) -> list:
     return [factor_terms(value) for value in stored]
 
 
-def fused(expression) -> str:
+def fused(expression: Expression) -> str:
     """C text with each added product written as an fma, from left to right."""
     if isinstance(expression, Add):
         terms = expression.as_ordered_terms()

@@ -7,7 +7,7 @@ to populations, populations to sums by the plane they move to, sums to moments b
 from pathlib import Path
 
 from mpilbm.codegen.model import Model
-from mpilbm.codegen.program import SweepSizes
+from mpilbm.codegen.program import Kernel, SweepSizes
 from mpilbm.codegen.sweep.cell import (
     cell_centres,
     chain,
@@ -17,13 +17,13 @@ from mpilbm.codegen.sweep.cell import (
 )
 from mpilbm.codegen.sweep.message_text import messages_text
 from mpilbm.codegen.sweep.messages import crossing
+from mpilbm.codegen.sweep.parts import Parts
 from mpilbm.codegen.sweep.walls import FACES, bounce, clear
 from mpilbm.layouts.formats import Formats
-from mpilbm.physics.algebra import pairs
 from mpilbm.physics.lattices import Lattice
 
 
-def sweep_text(model: Model, formats: Formats, sizes: SweepSizes, kernel) -> str:
+def sweep_text(model: Model, formats: Formats, sizes: SweepSizes, kernel: Kernel) -> str:
     """The CUDA text.
 
     Compiler options set those of `Tile.options` (backends/nvidia/tiles.py) and WALLS.
@@ -61,7 +61,7 @@ def sweep_sizes(lattice: Lattice, formats: Formats) -> SweepSizes:
     return SweepSizes(len(widths), wide, crossing(lattice), reach)
 
 
-def _constants(parts: "Parts", sizes: SweepSizes, kernel) -> dict:
+def _constants(parts: Parts, sizes: SweepSizes, kernel: Kernel) -> dict[str, str | int]:
     """Constants of the lattice and of the kernel's arguments that the frame uses."""
     lattice = parts.lattice
     arguments = [
@@ -82,7 +82,7 @@ def _constants(parts: "Parts", sizes: SweepSizes, kernel) -> dict:
     }
 
 
-def _tails(formats: Formats) -> dict:
+def _tails(formats: Formats) -> dict[str, str | int]:
     """Constants of the values with tails, see layouts/formats.py: -1 for a value without."""
     tails = formats.tails
     carriers = "".join(f"(v) == {tail.head} ? {tail.carrier} : " for tail in tails)
@@ -92,62 +92,6 @@ def _tails(formats: Formats) -> dict:
         "CARRIER_OF(v)": f"({carriers}-1)",
         "HEAD_IN(v)": f"({heads}-1)",
     }
-
-
-class Parts:
-    """The parts of the populations, by the plane to which they move, and the sums over each part.
-
-    A sum over the populations of a cell is named by axes, "", x, y, z, xx, xy, …: each population
-    has the product of these components of c_i as its weight. Sums over a part use the axes within
-    the plane only.
-    """
-
-    def __init__(self, lattice: Lattice):
-        self.lattice = lattice
-        axes = "xyz"[: lattice.D]
-        self.sums = ["", *axes, *(axes[a] + axes[b] for a, b in pairs(lattice.D))]
-        self.across = axes[-1]
-
-    def weight(self, i: int, axes: str) -> int:
-        """The product of the components of c_i along these axes."""
-        product = 1
-        for axis in axes:
-            product *= self.lattice.c[i]["xyz".index(axis)]
-        return product
-
-    def part(self, step: int) -> list[int]:
-        """Directions whose plane step is `step`."""
-        return [i for i in range(self.lattice.Q) if self.lattice.offset(i)[0] == step]
-
-    def in_plane(self, step: int) -> list[str]:
-        """The sums within the plane that do not vanish in this part."""
-        wanted = [axes for axes in self.sums if self.across not in axes]
-        return [axes for axes in wanted if any(self.weight(i, axes) for i in self.part(step))]
-
-    def add(self, step: int, source: str, target) -> list[str]:
-        """C lines that define `target(axes)` as each in-plane sum of `source`[i] over a part."""
-        lines, done, own = [], set(), self.part(step)
-        plane = self.lattice.D - 1
-        mirrored = []
-        for i in own:
-            back = tuple(-c if k < plane else c for k, c in enumerate(self.lattice.c[i]))
-            j = self.lattice.c.index(back)
-            if i in done or i == j:
-                continue
-            done |= {i, j}
-            mirrored.append((i, j))
-            lines.append(f"const real s_{i} = {source}[{i}] + {source}[{j}];")
-            if self.lattice.c[i][:plane] != (0,) * plane:
-                lines.append(f"const real d_{i} = {source}[{i}] - {source}[{j}];")
-        still = [i for i in own if self.lattice.c[i][:plane] == (0,) * plane]
-        for axes in self.in_plane(step):
-            terms = [f"{source}[{i}]" for i in still] if not axes else []
-            kind = "d" if len(axes) == 1 else "s"
-            for i, _ in mirrored:
-                weight = self.weight(i, axes)
-                terms += [f"{'-' if weight < 0 else ''}{kind}_{i}"] if weight else []
-            lines.append(f"const real {target(axes)} = {chain(terms)};")
-        return lines
 
 
 def _rebuild(model: Model) -> str:

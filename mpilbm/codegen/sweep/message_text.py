@@ -99,7 +99,7 @@ def _send_row(model: Model, messages: Messages) -> str:
 
 
 def _send_column(model: Model, messages: Messages) -> str:
-    """C function: as `_send_row`, for a cell before or after a row of the tile.
+    """C function: cells before or after a row of the tile send what moves into it.
 
     A population that would reach a row outside the tile is not sent.
     """

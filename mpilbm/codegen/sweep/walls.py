@@ -6,6 +6,7 @@ from mpilbm.codegen.printer import c_text
 from mpilbm.codegen.sweep.cell import chain, function
 from mpilbm.codegen.sweep.message_text import outgoing
 from mpilbm.codegen.sweep.messages import Messages, by_shape
+from mpilbm.codegen.sweep.parts import Parts
 from mpilbm.physics.lattices import Lattice
 
 # Faces of the box in the order of box_walls: (axis, sign) of the offsets (plane, row, x) of the
@@ -13,7 +14,7 @@ from mpilbm.physics.lattices import Lattice
 FACES = ((2, 1), (2, -1), (1, 1), (1, -1), (0, 1), (0, -1))
 
 
-def bounce(parts) -> str:
+def bounce(parts: Parts) -> str:
     """C function: add the populations f_opp + 2 w_i c_i . u / cs2 that half-way walls return.
 
     A link that crosses several walls belongs to the last of them. An outgoing population is in the
@@ -22,7 +23,7 @@ def bounce(parts) -> str:
     return by_shape(parts.lattice, lambda messages: _bounce(parts, messages))
 
 
-def _bounce(parts, messages: Messages) -> str:
+def _bounce(parts: Parts, messages: Messages) -> str:
     lattice = parts.lattice
     lines = ["real sums[SUMS] = {};"]
     for face in range(len(FACES)):
@@ -39,7 +40,7 @@ def _bounce(parts, messages: Messages) -> str:
             lines.append(f"  real f_{i} = own_{i} ? {outgoing(messages, lattice.opp[i])} : R(0);")
         lines += [f"  {line}" for line in _moved(lattice, face, entering)]
         terms = {axes: _signed(parts, entering, axes) for axes in parts.sums}
-        known: dict[tuple, str] = {}
+        known: dict[tuple[str, ...], str] = {}
         for k, one in enumerate(terms.values()):
             if one and one not in known:
                 known[one] = f"part_{k}"
@@ -64,15 +65,15 @@ def _moved(lattice: Lattice, face: int, entering: list[int]) -> list[str]:
     return [*lines, "}"]
 
 
-def _signed(parts, entering: list[int], axes: str) -> tuple[str, ...]:
+def _signed(parts: Parts, entering: list[int], axes: str) -> tuple[str, ...]:
     """The terms of a sum over incoming populations."""
     weights = {i: parts.weight(i, axes) for i in entering}
     return tuple(f"{'-' if weight < 0 else ''}f_{i}" for i, weight in weights.items() if weight)
 
 
-def clear(parts) -> str:
+def clear(parts: Parts) -> str:
     """C function: set populations to zero that would come through walls along rows and x."""
-    lines = []
+    lines: list[str] = []
     for face in range(4):
         gone = " ".join(f"f[{i}] = R(0);" for i in _entering(parts.lattice, face))
         lines += [f"if (faces & {1 << face}) {{ {gone} }}"] if gone else []

@@ -1,9 +1,15 @@
 """Common subexpressions, chosen such that a GPU can fuse products with the sums that add them."""
 
-from sympy import Mul, cse, numbered_symbols
+from collections.abc import Sequence
+
+from sympy import Mul, Symbol, cse, numbered_symbols
+
+from mpilbm.model.expressions import Expression
+
+Shared = tuple[list[tuple[Symbol, Expression]], list[Expression]]
 
 
-def share(expressions: list) -> tuple[list, list]:
+def share(expressions: Sequence[Expression]) -> Shared:
     """(name, expression) of each common part, and the expressions in terms of these names.
 
     If a common part a*(b + c) occurs only as a term of sums, b + c gets the name instead: a*name +
@@ -30,7 +36,7 @@ def share(expressions: list) -> tuple[list, list]:
     return parts, values[len(names) :]
 
 
-def _adds(expression, name) -> bool:
+def _adds(expression: Expression, name: Symbol) -> bool:
     """Whether a name occurs only as a term of a sum."""
     terms = expression.args if expression.is_Add else ()
     return any(term in (name, -name) for term in terms) and all(

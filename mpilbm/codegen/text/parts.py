@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from mpilbm.layouts import Offset
 from mpilbm.layouts.grid import CellNames
 from mpilbm.layouts.packed_cells import packed_node, packed_plane, packed_row, packed_x
+from mpilbm.model.expressions import Expression
 
 Index = Callable[[CellNames], str]  # C text of the number of a cell along an axis
 
@@ -22,13 +24,13 @@ class Load:
     macro: str
     pointer: str
     address: str
-    more: tuple = ()
-    address_if: Callable[[str, Any], str] | None = None
+    more: tuple[str | int, ...] = ()
+    address_if: Callable[[str, Offset | None], str] | None = None
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.macro}({', '.join(map(str, (self.pointer, self.address, *self.more)))})"
 
-    def where(self, condition: str, missing=None) -> "Load | None":
+    def where(self, condition: str, missing: Offset | None = None) -> "Load | None":
         """This load, or that of any other value if the condition is 0; None if it cannot be."""
         if self.address_if is None or self.more:
             return None
@@ -39,7 +41,7 @@ class Statement(NamedTuple):
     """C text with {0}, {1}, … for expressions, and the array that it writes, or ""."""
 
     text: str
-    expressions: tuple
+    expressions: tuple[Expression, ...]
     writes: str = ""
 
 
@@ -51,7 +53,7 @@ class Sent(NamedTuple):
     line: int
     width: int
 
-    def __str__(self):
+    def __str__(self) -> str:
         count = f"{self.width} * count" if self.width > 1 else "count"
         return f"stream_out({self.pointer} + {self.address}, line[{self.line}], {count});"
 

@@ -1,6 +1,7 @@
 """Kernels that compute sums over rows and planes."""
 
 from mpilbm.codegen.kernel_text import KernelText
+from mpilbm.model.expressions import Expression
 
 
 class RowSums(KernelText):
@@ -21,18 +22,18 @@ class RowSums(KernelText):
         self.written.add("sums")
         self.argument("origin", "int64")
 
-    def add(self, expression, when: str = "1") -> None:
+    def add(self, expression: Expression, when: str = "1") -> None:
         """Sum of a value over the cells of the row for which `when` (C text) is true."""
         self.do(f"TOTAL({self.columns}) += ({when}) ? (double)({{0}}) : 0;", expression)
         self.columns += 1
 
-    def square(self, expression, when: str = "1") -> None:
+    def square(self, expression: Expression, when: str = "1") -> None:
         """Sum of the square of a value, which is computed in double precision."""
         text = f"TOTAL({self.columns}) += ({when}) ? (double)({{0}}) * (double)({{0}}) : 0;"
         self.do(text, expression)
         self.columns += 1
 
-    def maximum(self, expression, when: str = "1") -> None:
+    def maximum(self, expression: Expression, when: str = "1") -> None:
         """Largest value in the row, at least zero."""
         k = self.columns
         self.do(f"if ({when} && (double)({{0}}) > TOTAL({k})) TOTAL({k}) = (double)({{0}});",
@@ -40,7 +41,9 @@ class RowSums(KernelText):
         self.maxima.append(k)
         self.columns += 1
 
-    def farthest(self, expression, middle, when: str = "1", *more) -> None:
+    def farthest(
+        self, expression: Expression, middle: Expression, when: str = "1", *more: Expression
+    ) -> None:
         """Largest distance of a value from `middle`.
 
         In the C text `when` {2}, {3}, … are replaced by the expressions `more`.
@@ -52,12 +55,12 @@ class RowSums(KernelText):
         self.maxima.append(k)
         self.columns += 1
 
-    def count(self, condition: str, expression, when: str = "1") -> None:
+    def count(self, condition: str, expression: Expression, when: str = "1") -> None:
         """Number of cells for which a condition on {0} (C text) is true."""
         self.do(f"if (({when}) && {condition}) TOTAL({self.columns}) += 1;", expression)
         self.columns += 1
 
-    def driver(self):
+    def driver(self) -> str:
         """The loop over rows, with the number of columns, and which k are maxima, as C text."""
         maxima = " || ".join(f"k == {k}" for k in self.maxima) or "0"
         how = f"{self.columns}, {maxima}, {self.assign}"
@@ -73,6 +76,23 @@ class ColumnSums(KernelText):
         self.argument("sums", "double*")
         self.argument("origin", "int64")
 
-    def driver(self):
+    def driver(self) -> str:
         """The loop over columns, with the number of sums."""
         return f"FOR_COLUMNS({self.name}_at, {self.columns})"
+
+
+def plane_sums() -> KernelText:
+    """Sums over the rows of each plane, in their order, or maxima in some columns.
+
+    The cell function adds a number of a row to the total of its column; maxima[k]: whether column k
+    is a maximum.
+    """
+    kernel = KernelText("plane_sums", "planes", "sum[plane, k] = sum over rows of row_sums")
+    for name in ("rows", "columns"):
+        kernel.argument(name, "int")
+    kernel.argument("maxima", "int32*")
+    kernel.argument("row_sums", "double*")
+    kernel.argument("sum", "double*")
+    larger = "value > *total ? value : *total"
+    kernel.do(f"*total = maxima[column] ? ({larger}) : *total + value;", writes="sum")
+    return kernel

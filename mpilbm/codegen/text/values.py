@@ -3,14 +3,16 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from sympy import Symbol, sympify
 
 from mpilbm.codegen.printer import symbol
 from mpilbm.codegen.program import OF, Access, Phase
 from mpilbm.codegen.text.parts import Index, Load, Sent, Statement
-from mpilbm.layouts.grid import CELL, CellNames, Grid
+from mpilbm.layouts import HERE, AnyGrid, Offset
+from mpilbm.layouts.grid import CELL, CellNames
+from mpilbm.model.expressions import Expression
 
 
 class KernelValues:
@@ -34,13 +36,13 @@ class KernelValues:
         self.arguments: dict[str, str] = {}
         self.loads: dict[Symbol, Load | str] = {}  # the value loaded, or its C text
         self.coordinates: dict[Symbol, tuple[Index, CellNames]] = {}  # along an axis
-        self.definitions: dict = {}  # symbol -> expression
+        self.definitions: dict[Symbol, Expression] = {}
         self.statements: list[Statement] = []
         self.written: set[str] = set()  # all arrays that statements write
         self.touched: tuple[set[str], set[str]] = set(), set()  # arrays read, arrays written
         self.reads: list[Access] = []
         self.writes: list[Access] = []
-        self.known: dict[str, Any] = {}  # values of scalars that a step has computed, by label
+        self.known: dict[str, Expression] = {}  # values of scalars in a step, by label
         self.sent: list[Sent] = []  # stores that bypass the cache
 
     @property
@@ -49,17 +51,19 @@ class KernelValues:
         parity = "" if self.parity is None else f"_{self.parity}"
         return f"{self.role}{parity}{'' if self.fluid is None else OF.format(self.fluid)}"
 
-    def argument(self, name: str, type: str):
+    def argument(self, name: str, type: str) -> Symbol:
         """Declare a parameter of the kernel; returns its symbol."""
         self.arguments.setdefault(name, type)
         return symbol(name)
 
-    def sizes(self, grid: Grid) -> None:
+    def sizes(self, grid: AnyGrid) -> None:
         """Declare the arguments that addresses of this grid need."""
         for name, type in grid.types().items():
             self.argument(name, type)
 
-    def address(self, grid: Grid, slot: int, offset, cell: CellNames | None = None) -> str:
+    def address(
+        self, grid: AnyGrid, slot: int, offset: Offset, cell: CellNames | None = None
+    ) -> str:
         """C text of the index of a value of a cell, by default the kernel's own.
 
         Declares the arguments and the table that the address needs.
@@ -68,15 +72,15 @@ class KernelValues:
         number = grid.table(offset)
         if number is not None:
             self.argument("node_next", "int32*")
-            table = Access("node_next", number, (0, 0, 0))
+            table = Access("node_next", number, HERE)
             if table not in self.reads:
                 self.reads.append(table)
         return grid.address(slot, offset, cell or self.cell)
 
     def read(
-        self, name: str, pointer: str, type: str, grid: Grid, slot: int, offset,
+        self, name: str, pointer: str, type: str, grid: AnyGrid, slot: int, offset: Offset,
         cell: CellNames | None = None,
-    ):  # fmt: skip
+    ) -> Symbol:  # fmt: skip
         """Load a value of a field; returns the symbol `name`."""
         self.argument(pointer, f"{type}*")
         value = symbol(name)
@@ -90,25 +94,25 @@ class KernelValues:
             self.touched[0].add(pointer)
         return value
 
-    def record(self, grid: Grid, slot: int, offset) -> None:
+    def record(self, grid: AnyGrid, slot: int, offset: Offset) -> None:
         """Record that the kernel reads a value, and its tail if it has one."""
         tail = grid.tail_of(slot)
         for k in (slot, tail.carrier) if tail else (slot,):
             self.reads.append(Access(grid.name, k, offset))
 
     def load_of(
-        self, pointer: str, type: str, grid: Grid, slot: int, address: Callable[[int], str]
+        self, pointer: str, type: str, grid: AnyGrid, slot: int, address: Callable[[int], str]
     ) -> Load:
         """The load of a value of a field; `address(slot)` is the C text of the index of a value."""
         macro = self.macro("LOAD", type, grid, slot)
-        more: tuple = ()
+        more: tuple[str | int, ...] = ()
         if tail := grid.tail_of(slot):
             more = address(tail.carrier), tail.bits
         elif tail := grid.tail_in(slot):
             more = (tail.bits,)
         return Load(macro, pointer, address(slot), more)
 
-    def macro(self, access: str, type: str, grid: Grid, slot: int) -> str:
+    def macro(self, access: str, type: str, grid: AnyGrid, slot: int) -> str:
         """The macro of the prelude that loads or stores a value: `access` and a suffix."""
         if type == "real":
             return f"{access}_REAL"
@@ -118,7 +122,7 @@ class KernelValues:
             return f"{access}_CARRIER"
         return f"{access}{'_WIDE' if grid.width(slot) > 1 else self._own}"
 
-    def load(self, name: str, text: str):
+    def load(self, name: str, text: str) -> Symbol:
         """Load a value from a list or a plain array; `text` is its C text."""
         value = symbol(name)
         if self.loads.get(value) != text:
@@ -126,28 +130,28 @@ class KernelValues:
             self.loads[value] = text
         return value
 
-    def coordinate(self, name: str, index: "Index", cell: CellNames | None = None):
+    def coordinate(self, name: str, index: Index, cell: CellNames | None = None) -> Symbol:
         """The coordinate of a cell's centre, from the cell's number along an axis."""
         value = symbol(name)
         self.coordinates[value] = index, cell or self.cell
         return value
 
-    def _new(self, name: str):
+    def _new(self, name: str) -> Symbol:
         """The symbol of a new name; ValueError if the kernel already has a value of this name."""
         value = symbol(name)
         if value in self.loads or value in self.definitions or name in self.arguments:
             raise ValueError(f"kernel {self.name}: two values are called '{name}'")
         return value
 
-    def let(self, name: str, expression):
+    def let(self, name: str, expression: Expression) -> Symbol:
         """Define a value with the name that it has in the literature; returns its symbol."""
         value = self._new(name)
         self.definitions[value] = sympify(expression)
         return value
 
     def write(
-        self, pointer: str, type: str, grid: Grid, slot: int, offset, expression,
-        cell: CellNames | None = None, head=None,
+        self, pointer: str, type: str, grid: AnyGrid, slot: int, offset: Offset,
+        expression: Expression, cell: CellNames | None = None, head: Expression = None,
     ) -> None:  # fmt: skip
         """Store a value of a field; `head`: the value whose tail it carries, if any."""
         address = self.address(grid, slot, offset, cell)
@@ -155,29 +159,35 @@ class KernelValues:
         self.writes.append(Access(grid.name, slot, offset))
         self.touched[1].add(pointer)
         store = self.macro("STORE", type, grid, slot)
-        self._add_store(store, [pointer, address], grid, slot, expression, head)
+        self._add_store(store, pointer, [address], grid, slot, expression, head)
 
-    def _add_store(self, macro: str, place: list, grid: Grid, slot: int, expression, head) -> None:
-        """Add the statement of a store; `place`: the pointer and the other numbers of the place."""
+    def _add_store(
+        self, macro: str, pointer: str, place: list[str | int], grid: AnyGrid, slot: int,
+        expression: Expression, head: Expression,
+    ) -> None:  # fmt: skip
+        """Add the statement of a store; `place`: the address, and the line of a line buffer."""
         tail = grid.tail_of(slot) or grid.tail_in(slot)
         values = [expression] if head is None else [expression, head]
-        given = [*place, *("{0}", "{1}")[: len(values)], *([tail.bits] if tail else [])]
-        self.do(f"{macro}({', '.join(map(str, given))});", *values, writes=place[0])
+        given = [pointer, *place, *("{0}", "{1}")[: len(values)], *([tail.bits] if tail else [])]
+        self.do(f"{macro}({', '.join(map(str, given))});", *values, writes=pointer)
 
-    def send(self, pointer: str, type: str, grid: Grid, slot: int, expression, head=None) -> None:
+    def send(
+        self, pointer: str, type: str, grid: AnyGrid, slot: int, expression: Expression,
+        head: Expression = None,
+    ) -> None:  # fmt: skip
         """Store a value of the cell in an array that this kernel does not read.
 
         A CPU collects these values of a row and writes them with stores that bypass the caches: a
         cached store would first read the memory that it overwrites.
         """
-        address = self.address(grid, slot, (0, 0, 0))
+        address = self.address(grid, slot, HERE)
         self.argument(pointer, f"{type}*")
-        self.writes.append(Access(grid.name, slot, (0, 0, 0)))
+        self.writes.append(Access(grid.name, slot, HERE))
         store, line = self.macro("STORE_LINE", type, grid, slot), self._sent_slots()
-        self._add_store(store, [pointer, address, line], grid, slot, expression, head)
+        self._add_store(store, pointer, [address, line], grid, slot, expression, head)
         self.sent.append(Sent(pointer, address, line, grid.width(slot)))
 
-    def do(self, text: str, *expressions, writes: str = "") -> None:
+    def do(self, text: str, *expressions: Expression, writes: str = "") -> None:
         """Add a statement; {0}, {1}, … in its text are replaced by the expressions.
 
         `writes`: the array that the statement writes. Statements that write come after all others,

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mpilbm.geometry import periodic_images
 from mpilbm.geometry.periodic_images import Corners, ShapeInBox, bisected
+from mpilbm.model.case import Case
 from mpilbm.registry import Parameters
 from mpilbm.units import counted
 from mpilbm.verdicts.findings import Finding
@@ -65,7 +66,7 @@ class Shape(Parameters):
         """
         return 0.01
 
-    def resolved(self, case) -> Self:
+    def resolved(self, case: Case) -> Self:
         """Return the shape as it is used in this case, such as with the path of its file.
 
         It is called once, before anything else; `case.directory` is the folder to which paths are
@@ -129,15 +130,15 @@ class Shape(Parameters):
         across = [k for k in range(D) if k != axis]
         return met * prod((high[k] - low[k]) / counts[k] for k in across)
 
-    def problems(self, case) -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """Errors in the parameters, one line each."""
         return []
 
-    def problems_in_cells(self, case) -> list[str]:
+    def problems_in_cells(self, case: Case) -> list[str]:
         """Errors that follow from the cells of the box, one line each; one rank asks for them."""
         return []
 
-    def findings(self, case, where: str, flow: Flow) -> list[Finding]:
+    def findings(self, case: Case, where: str, flow: Flow) -> list[Finding]:
         """Return what is allowed but probably not intended; where: the key of the shape."""
         return []
 
@@ -145,7 +146,7 @@ class Shape(Parameters):
         """Return what the files of the shape contain, for `check`: texts, each with a remark."""
         return []
 
-    def wrong_lengths(self, case, *keys: str) -> list[str]:
+    def wrong_lengths(self, case: Case, *keys: str) -> list[str]:
         """A line for each of the keys whose vector does not have one entry per dimension."""
         wanted = case.dimensions
         axes = ", ".join("xyz"[:wanted])

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from mpilbm.geometry.shapes import Corners, Shape
+from mpilbm.model.case import Case
 from mpilbm.quantity import LENGTH
 from mpilbm.registry import register
 
@@ -32,7 +33,7 @@ class Box(Shape):
         """The two corners."""
         return self.lower, self.upper
 
-    def problems(self, case) -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """Errors: wrong number of entries, or lower corner not below the upper corner."""
         problems = self.wrong_lengths(case, "lower", "upper")
         if not problems and any(a >= b for a, b in zip(self.lower, self.upper, strict=True)):

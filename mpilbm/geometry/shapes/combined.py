@@ -8,6 +8,7 @@ from pydantic import Field
 from mpilbm.choice import Choice
 from mpilbm.geometry.periodic_images import ShapeInBox
 from mpilbm.geometry.shapes import Corners, Flow, Shape
+from mpilbm.model.case import Case
 from mpilbm.registry import register
 from mpilbm.verdicts.findings import Finding
 
@@ -45,20 +46,20 @@ class Combined(Shape):
         """That of the roughest part."""
         return max(part.roughness for part in self.of)
 
-    def resolved(self, case) -> Self:
+    def resolved(self, case: Case) -> Self:
         """The shape of the resolved parts."""
         return self.model_copy(update={"of": tuple(part.resolved(case) for part in self.of)})
 
-    def problems(self, case) -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """The errors of the parts."""
         return [f"of.{k}: {each}" for k, part in enumerate(self.of) for each in part.problems(case)]
 
-    def problems_in_cells(self, case) -> list[str]:
+    def problems_in_cells(self, case: Case) -> list[str]:
         """Those of the parts."""
         parts = enumerate(self.of)
         return [f"of.{k}: {each}" for k, part in parts for each in part.problems_in_cells(case)]
 
-    def findings(self, case, where: str, flow: Flow) -> list[Finding]:
+    def findings(self, case: Case, where: str, flow: Flow) -> list[Finding]:
         """Those of the parts."""
         parts = enumerate(self.of)
         return [each for k, part in parts for each in part.findings(case, f"{where}.of.{k}", flow)]
@@ -98,7 +99,7 @@ class Difference(Combined):
         """Sheets in a difference are refused."""
         return False
 
-    def problems(self, case) -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """Also those of sheets, which cannot be cut."""
         return super().problems(case) + [
             f"of.{k}: has sheets (thin = true), which a difference cannot cut; remove thin, or "

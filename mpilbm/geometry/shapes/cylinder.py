@@ -7,6 +7,7 @@ import numpy as np
 from pydantic import Field
 
 from mpilbm.geometry.shapes import Corners, Shape, around, number_of
+from mpilbm.model.case import Case
 from mpilbm.quantity import LENGTH
 from mpilbm.registry import register
 
@@ -44,7 +45,7 @@ class Cylinder(Shape):
             half[number_of(self.axis)] = inf if self.length is None else self.length / 2
         return around(self.centre, half)
 
-    def problems(self, case) -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """Errors: wrong number of entries, no axis in 3D, axis or length in 2D."""
         problems = self.wrong_lengths(case, "centre")
         if case.dimensions == 3 and self.axis is None:

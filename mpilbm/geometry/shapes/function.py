@@ -7,6 +7,7 @@ from pydantic import Field, PrivateAttr
 
 from mpilbm.formulas.given_functions import GivenFunction
 from mpilbm.geometry.shapes import Corners, Shape
+from mpilbm.model.case import Case
 from mpilbm.registry import register
 
 
@@ -27,7 +28,7 @@ class Function(Shape):
     _given: GivenFunction | None = PrivateAttr(None)
     _size: tuple[int, ...] = PrivateAttr(())
 
-    def resolved(self, case) -> Self:
+    def resolved(self, case: Case) -> Self:
         """Find the function among the objects of the case."""
         given = case.given.get(self.function)
         if given is None or not isinstance(given.object, GivenFunction):

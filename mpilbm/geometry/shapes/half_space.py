@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from mpilbm.geometry.shapes import Corners, Shape
+from mpilbm.model.case import Case
 from mpilbm.quantity import LENGTH
 from mpilbm.registry import register
 
@@ -40,7 +41,7 @@ class HalfSpace(Shape):
             (upper if self.normal[a] > 0 else lower)[a] = self.point[a]
         return tuple(lower), tuple(upper)
 
-    def problems(self, case) -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """Errors: wrong number of entries, or a normal of length zero."""
         problems = self.wrong_lengths(case, "point", "normal")
         if not any(self.normal):

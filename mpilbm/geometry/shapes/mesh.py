@@ -15,6 +15,7 @@ from mpilbm.geometry.shapes import Corners, Flow, Shape
 from mpilbm.geometry.surfaces import examine, findings, fit, place, read, sizes
 from mpilbm.geometry.surfaces.surface import Surface
 from mpilbm.geometry.surfaces.triangles import Triangles
+from mpilbm.model.case import Case
 from mpilbm.registry import register
 from mpilbm.system.file_state import file_state
 from mpilbm.units import LENGTH
@@ -93,7 +94,7 @@ class Mesh(Shape):
         """With `thin`."""
         return self.thin
 
-    def resolved(self, case) -> Self:
+    def resolved(self, case: Case) -> Self:
         """The shape with the full path of its file and with `scale`; checks the surface."""
         for problem in self.problems(case):
             raise ValueError(problem)
@@ -140,7 +141,7 @@ class Mesh(Shape):
                 f"from z = {z.min():.4g} to {z.max():.4g} cells; choose another anchor"
             )
 
-    def _require_fit(self, case, given: fit.Given) -> None:
+    def _require_fit(self, case: Case, given: fit.Given) -> None:
         """Raise ValueError for a body much larger than the box; given: the size in the case.
 
         A sheet with `thin` may be, as it continues beyond the box.
@@ -207,7 +208,7 @@ class Mesh(Shape):
             return None
         return sizes.frontal_area(self.surface, axis, *counted(self._sides(), domain))
 
-    def problems(self, case) -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """Errors: wrong number of entries, or not exactly one of scale, length and unit."""
         problems = self.wrong_lengths(case, "at")
         given = [key for key in ("scale", "length", "unit") if getattr(self, key) is not None]
@@ -218,19 +219,19 @@ class Mesh(Shape):
             )
         return problems
 
-    def problems_in_cells(self, case) -> list[str]:
+    def problems_in_cells(self, case: Case) -> list[str]:
         """Sheets that fall between the cells, or what `thin` does not allow."""
         if self.thin:
             return findings.refused(case, self._sides())
         return findings.sheets(self._parts(case))
 
-    def findings(self, case, where: str, flow: Flow) -> list[Finding]:
+    def findings(self, case: Case, where: str, flow: Flow) -> list[Finding]:
         """Thin and overlapping parts, resolution, blockage and y+; see surfaces/findings.py."""
         body = findings.Body(where, self._sides(), self.invert, self.loaded.repaired)
         parts = None if self.thin else self._parts(case)
         return findings.of_surface(case, body, parts, self.frontal_area, flow)
 
-    def _parts(self, case) -> examine.Parts:
+    def _parts(self, case: Case) -> examine.Parts:
         return _examined(self, file_state(Path(self.file)), tuple(case.domain.size))
 
 

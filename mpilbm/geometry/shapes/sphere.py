@@ -6,6 +6,7 @@ import numpy as np
 from pydantic import Field
 
 from mpilbm.geometry.shapes import Corners, Shape, around
+from mpilbm.model.case import Case
 from mpilbm.quantity import LENGTH
 from mpilbm.registry import register
 
@@ -30,6 +31,6 @@ class Sphere(Shape):
         """centre ± radius."""
         return around(self.centre, [self.radius] * len(self.centre))
 
-    def problems(self, case) -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """Errors: wrong number of entries."""
         return self.wrong_lengths(case, "centre")

@@ -6,6 +6,7 @@ import numpy as np
 from pydantic import Field
 
 from mpilbm.geometry.shapes import Corners, Shape, around, number_of
+from mpilbm.model.case import Case
 from mpilbm.quantity import LENGTH
 from mpilbm.registry import register
 
@@ -39,7 +40,7 @@ class Torus(Shape):
             half[number_of(self.axis)] = self.tube
         return around(self.centre, half)
 
-    def problems(self, case) -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """Errors: wrong number of entries, no axis in 3D, an axis in 2D."""
         problems = self.wrong_lengths(case, "centre")
         if case.dimensions == 3 and self.axis is None:

@@ -17,6 +17,7 @@ from mpilbm.geometry.volumes.placement import Placement
 from mpilbm.geometry.volumes.solid_planes import SolidPlanes
 from mpilbm.geometry.volumes.spacing import cubic
 from mpilbm.geometry.volumes.volume import Source
+from mpilbm.model.case import Case
 from mpilbm.quantity import LENGTH
 from mpilbm.registry import register
 from mpilbm.system.file_state import file_state
@@ -112,7 +113,7 @@ class Voxels(Shape):
         """The file of the volume."""
         return [self._source(Path()).path]
 
-    def resolved(self, case) -> Self:
+    def resolved(self, case: Case) -> Self:
         """The shape with an absolute path; ValueError for an invalid file or option."""
         self._require_options(case)
         source = self._source(case.directory)
@@ -125,11 +126,11 @@ class Voxels(Shape):
             raise ValueError(f"'{self.file}' {error}") from None
         return found
 
-    def problems(self, case) -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """A wrong number of entries."""
         return self.wrong_lengths(case, *self._vectors())
 
-    def findings(self, case, where: str, flow: Flow) -> list[Finding]:
+    def findings(self, case: Case, where: str, flow: Flow) -> list[Finding]:
         """How the file is understood, grey values without `solid`, another size than the box."""
         with self._messages():
             notes = [Finding(NOTE, f"{where}.file", text) for text in self._planes().volume.notes]
@@ -156,7 +157,7 @@ class Voxels(Shape):
             f"or '< {limit}' if the solid is dark; for labels give solid = '!= 0'",
         )]  # fmt: skip
 
-    def _misplaced(self, case, where: str) -> list[Finding]:
+    def _misplaced(self, case: Case, where: str) -> list[Finding]:
         """A note if the volume and the box differ in size or place."""
         lower, upper = self.bounds()
         box = case.domain.size
@@ -200,7 +201,7 @@ class Voxels(Shape):
         keys = [key for key in ("size", "at", "crop", "mirror") if getattr(self, key) is not None]
         return keys + ["pad"] * isinstance(self.pad, tuple)
 
-    def _require_options(self, case) -> None:
+    def _require_options(self, case: Case) -> None:
         """ValueError for options that contradict each other, or negative numbers."""
         for problem in self.problems(case):
             raise ValueError(problem)

@@ -8,6 +8,8 @@ from mpilbm.geometry.shapes import Corners, Flow
 from mpilbm.geometry.surfaces import fit
 from mpilbm.geometry.surfaces.examine import THIN, Parts, Place
 from mpilbm.geometry.surfaces.sizes import y_plus
+from mpilbm.model.box import Domain
+from mpilbm.model.case import Case
 from mpilbm.units import counted
 from mpilbm.verdicts.findings import NOTE, SERIOUS, WARNING, Finding
 
@@ -18,7 +20,7 @@ BLOCKED = 0.05  # share of the cross-section above which results usually need a 
 BESIDE = 0.5  # cells from a free-slip face to a sheet
 VISCOUS = 5  # y+ at the edge of the viscous sublayer
 
-Area = Callable[[int, tuple[int, ...]], float | None]
+Area = Callable[[int, Domain], float | None]
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ def sheets(parts: Parts) -> list[str]:
     ]
 
 
-def refused(case, sides: Corners) -> list[str]:
+def refused(case: Case, sides: Corners) -> list[str]:
     """A line for each reason why a surface with `thin` cannot be used; sides: its corners."""
     found = []
     if case.coupling:
@@ -82,7 +84,9 @@ def _sheets(parts: Parts) -> str:
     )
 
 
-def of_surface(case, body: Body, parts: Parts | None, area: Area, flow: Flow) -> list[Finding]:
+def of_surface(
+    case: Case, body: Body, parts: Parts | None, area: Area, flow: Flow
+) -> list[Finding]:
     """Return the findings about a surface; area: Shape.frontal_area; parts: None with `thin`."""
     found = [Finding(NOTE, body.where, body.repaired)] if body.repaired else []
     found += fit.outside(body.where, *body.sides, case.domain, sheet=parts is None)
@@ -140,7 +144,7 @@ def _sides(body: Body, coarse: bool) -> Finding:
     )  # fmt: skip
 
 
-def _blockage(case, body: Body, area: Area, axis: int) -> list[Finding]:
+def _blockage(case: Case, body: Body, area: Area, axis: int) -> list[Finding]:
     """The frontal area, relative to the cross-section of the box."""
     size = case.domain.size
     front = area(axis, case.domain) or 0.0
@@ -156,7 +160,7 @@ def _blockage(case, body: Body, area: Area, axis: int) -> list[Finding]:
     )]  # fmt: skip
 
 
-def _first_cell(case, body: Body, flow: Flow) -> list[Finding]:
+def _first_cell(case: Case, body: Body, flow: Flow) -> list[Finding]:
     """y+ of the first cell from the friction of a flat plate."""
     if not flow.speed or flow.axis is None or not body.size[flow.axis]:
         return []

@@ -160,7 +160,7 @@ def over_bodies(case: "Case", parts: Sequence[tuple[np.ndarray, np.ndarray]]) ->
     `parts`: of each rank the bodies of its groups and their sums, see MomentumExchange. They are
     added one plane after another, so that the result does not depend on the number of ranks.
     """
-    totals = np.zeros((len(case.weighed), parts[0][1].shape[1]))
+    totals = np.zeros((len(case.needs.weighed), parts[0][1].shape[1]))
     for bodies, sums in parts:
         np.add.at(totals, bodies, sums)
     return totals

@@ -5,13 +5,18 @@ links/ determines the links that it owns; codegen/boundary_kernels.py prints its
 solver/boundary_lists.py runs the kernel.
 """
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, get_args
 
 from pydantic import Field
 
 from mpilbm.formulas.parser import FormulaError
-from mpilbm.formulas.values import CellValue
+from mpilbm.formulas.values import CellValue, Given
+from mpilbm.model.case import Case
+from mpilbm.model.cell import Cell
+from mpilbm.model.expressions import Expression, Incoming
 from mpilbm.physics.boundary_capabilities import Beyond, Capabilities, EdgeRank, FaceFlow, Reads
+from mpilbm.physics.lattices import Lattice
 from mpilbm.quantity import WETTING
 from mpilbm.registry import Parameters
 from mpilbm.units import counted
@@ -67,7 +72,7 @@ class Condition(Parameters):
         return self.declares
 
     @property
-    def wall_velocity(self) -> tuple | str | None:
+    def wall_velocity(self) -> tuple[Given, ...] | str | None:
         """The velocity of a moving no-slip wall, as given in the case; otherwise None.
 
         Where another boundary shares a cell with such a wall, it adds the motion of the wall to
@@ -132,7 +137,7 @@ class Condition(Parameters):
         last = max((FACES.index(face) for face in self.where), default=0)
         return not self.mirrors, self.priority, self.on_site, self.edge_rank, last
 
-    def structure(self) -> dict:
+    def structure(self) -> dict[str, Any]:
         """The properties that determine the kernel text.
 
         Boundaries of equal structure share a kernel and a boundary list. The result contains all
@@ -140,14 +145,14 @@ class Condition(Parameters):
         face, if the boundary needs the normal; and the form of each formula of x, y and z. A
         subclass adds which of its values are given, if the text depends on that.
         """
-        found: dict = {"face": "".join(self.where[:1])} if self.declares.normal else {}
+        found: dict[str, Any] = {"face": "".join(self.where[:1])} if self.declares.normal else {}
         forms = {value.name: value.structure() for value in self.given() if value.coordinates}
         found |= {"formulas": forms} if forms else {}
         given = {"where", "wetting", "priority", "velocity", "rotation", "rho"}
         return self.model_dump(exclude=given | set(self.numbers)) | found
 
-    def values(self) -> dict[str, float | str]:
-        """The numbers and formulas of the case, {name: value}; `incoming` uses these names."""
+    def values(self) -> dict[str, Given]:
+        """The numbers, formulas and files of the case, {name: value}; `incoming` uses the names."""
         return {}
 
     def given(self, D: int = 3) -> list[CellValue]:
@@ -162,66 +167,30 @@ class Condition(Parameters):
         axis, side = self.where[0]
         return tuple((1 if side == "-" else -1) * (axis == a) for a in "xyz"[:D])
 
-    def state(self, lattice) -> tuple[str, ...]:
+    def state(self, lattice: Lattice) -> tuple[str, ...]:
         """Names of the values that each entry stores between steps, also in checkpoints."""
         return ()
 
-    def begin(self, cell) -> dict:
+    def begin(self, cell: Cell) -> dict[str, Expression]:
         """The initial state, {name: expression}, from the outgoing populations."""
         return {}
 
-    def follow(self, cell, enters: dict) -> dict:
+    def follow(self, cell: Cell, enters: Incoming) -> dict[str, Expression]:
         """The state for the next step, {name: expression}; `enters` is the result of `incoming`."""
         return {}
 
-    def incoming(self, cell) -> dict:
+    def incoming(self, cell: Cell) -> dict[int, Expression]:
         """The incoming population along each c_i that may be missing, {i: expression}.
 
         These are all i > 0; for a boundary with a normal, all i with c_i . normal > 0; for a
         boundary that sets the whole cell or the population at rest, all i.
 
-        `cell` has these members, each computed when it is used:
-
-        lattice, cs                   cs: the speed of sound
-        values                        given values by name, at the cell's centre
-        at_wall(i, expression, q)     the expression with the given values taken at the wall,
-                                      x - q c_i; without q, half a link outside the cell
-        link(i)                       the value of the link along c_i (`per_link`)
-        behind(i, k, j)               the outgoing population along c_j of the cell x + k c_i, for
-                                      (k, j) = (1, i) and (2, opp(i)); needs Behind.POPULATIONS
-        u_behind(i)                   u of the outgoing populations of x + c_i; zero unless the
-                                      entry owns the link along c_i; needs Behind.VELOCITY
-        owns(i, yes, no)              yes if the link along c_i is missing and the entry owns it,
-                                      otherwise no
-        supplies(i, yes, no)          yes if the entry supplies the population along c_i, otherwise
-                                      no; i = 0: the population at rest
-        left[j]                       the outgoing population of the cell along c_j
-        rho, density, u               density, stored density and velocity of the outgoing
-                                      populations
-        arrives[j]                    the arriving population: the one that streams in, or the one
-                                      of the mirror image at a free-slip face; along any other
-                                      missing link the outgoing population of the opposite
-                                      direction, plus the motion of a moving wall there
-        streams(offset, j)            the population along c_j that streams to x + offset, also
-                                      beyond a face; it must come from a cell next to x
-        mirrored(i, offset, j)        as streams(offset, j), where this is the mirror image for the
-                                      link along c_i; also in layouts without cells beyond faces
-        normal                        the inward normal, D integers; if declared
-        inward(k)                     the k-th cell inwards, with left, arrives, rho, density and
-                                      u; if declared
-        state                         the stored values by name, see `state`
-        feq(density, rho, u)          the equilibrium of the collision, Q expressions
-        stored(rho), rest(density)    the stored density of a density rho, and the inverse
-        macroscopic(f)                density, rho and u of Q arriving populations
-        momentum(rho, u)              sum_i c_i f_i = rho u - F/2 of arriving populations
-        velocity(momentum, rho)       u, the inverse of momentum(rho, u)
-        force                         the force F per volume, D components
-        below(a, b, yes, no)          yes if a < b, otherwise no
-        let(name, expression)         defines a named value in the kernel and returns its symbol
+        mpilbm/model/cell.py describes `cell`. Each of its members is computed when it is used. The
+        class must declare that it reads links or other cells, see Capabilities.
         """
         raise NotImplementedError
 
-    def problems(self, case) -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """Errors: an unsupported lattice, invalid formulas, values out of range, wrong lengths."""
         found = []
         for name, value in self.values().items():
@@ -254,8 +223,8 @@ class Boundary(Condition):
         examples=[{"angle": 60}],
     )
 
-    def problems(self, case) -> list[str]:
-        """As in the base class; wetting of a single fluid, densities and velocities."""
+    def problems(self, case: Case) -> list[str]:
+        """Errors, also: wetting of a single fluid, densities out of range, wrong velocities."""
         found = super().problems(case)
         if self.wetting is not None and case.coupling is None:
             found.append("wetting: needs coupled fluids; add [coupling] or remove it")
@@ -275,12 +244,15 @@ def key_of(name: str) -> str:
     return f"{key}.{'xyz'.index(axis)}" if axis in tuple("xyz") else name
 
 
-def by_axis(name: str, vector: tuple | str) -> dict[str, float | str]:
+def by_axis(name: str, vector: Sequence[Given] | str) -> dict[str, Given]:
     """The components of a vector by name: {name_x: …, name_y: …}."""
     return {f"{name}_{axis}": value for axis, value in zip("xyz", vector, strict=False)}
 
 
-def one_face_each(boundaries) -> tuple[Any, ...]:
+AnyCondition = TypeVar("AnyCondition", bound=Condition)
+
+
+def one_face_each(boundaries: Iterable[AnyCondition]) -> tuple[AnyCondition, ...]:
     """Split the boundaries that need a normal into one boundary per face; sort all by precedence.
 
     A link that crosses several faces belongs to the last of their boundaries in this order, which

@@ -1,5 +1,8 @@
 """Half-way bounce-back: a wall half a cell outside the last fluid cell, at rest or moving."""
 
+from mpilbm.model.case import Case
+from mpilbm.model.cell import Cell
+from mpilbm.model.expressions import Expression
 from mpilbm.physics.boundaries.wall import Wall
 from mpilbm.physics.boundary_capabilities import Capabilities, EdgeRank, Reads
 from mpilbm.registry import register
@@ -20,7 +23,7 @@ class BounceBack(Wall):
 
     declares = Capabilities(reads=Reads.SAME_LINK)
 
-    def warnings(self, case):
+    def warnings(self, case: Case) -> list[str]:
         """On D3Q13: ends of a sliding wall with an odd number of nodes, owned by other walls."""
         if not case.lattice.staggered or self.edge_rank is not EdgeRank.MOVING_WALL:
             return []
@@ -41,7 +44,7 @@ class BounceBack(Wall):
             for axis in dict.fromkeys(odd)
         ]
 
-    def incoming(self, cell):
+    def incoming(self, cell: Cell) -> dict[int, Expression]:
         """The outgoing population of the same link, plus the motion of the wall."""
         motion, opp = self.motion(cell), cell.lattice.opp
         return {i: cell.left[opp[i]] + cell.at_wall(i, motion[i]) for i in range(1, cell.lattice.Q)}

@@ -1,5 +1,7 @@
 """Central linear interpolation: a wall at the surface of a shape, independent of the viscosity."""
 
+from mpilbm.model.cell import Cell
+from mpilbm.model.expressions import Expression
 from mpilbm.physics.boundary_capabilities import Capabilities, LinkValue, PerLink
 from mpilbm.physics.surface_wall import SurfaceWall
 from mpilbm.registry import register
@@ -33,7 +35,7 @@ class CentralLinear(SurfaceWall):
         per_link=PerLink(value=LinkValue.DISTANCE_CENTRAL, fallbacks=(HALF_WAY_FALLBACK,))
     )
 
-    def at_surface(self, cell, i, q, change):
+    def at_surface(self, cell: Cell, i: int, q: Expression, change: Expression) -> Expression:
         """The outgoing population of the same link, corrected by those on both sides of the cell.
 
         At a wall with e = (f_i - f_opp(i)) / 2 linear along the link, all terms with a relaxation

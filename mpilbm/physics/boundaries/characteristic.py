@@ -2,6 +2,9 @@
 
 from pydantic import Field
 
+from mpilbm.formulas.values import Given
+from mpilbm.model.cell import Cell
+from mpilbm.model.expressions import Expression
 from mpilbm.physics.boundaries.outflow import FromInside
 from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.equilibria import dot
@@ -37,11 +40,11 @@ class Characteristic(FromInside):
     )
     numbers = ("relaxation",)
 
-    def values(self):
+    def values(self) -> dict[str, Given]:
         """The given density and `relaxation`; empty if no density is given."""
         return super().values() | ({} if self.rho is None else {"relaxation": self.relaxation})
 
-    def incoming(self, cell):
+    def incoming(self, cell: Cell) -> dict[int, Expression]:
         """Equilibrium after one step of the equations plus non-equilibrium of the cell inwards."""
         lattice, rho, u, n = cell.lattice, cell.rho, cell.u, cell.normal
         one, two = cell.inward(1), cell.inward(2)

@@ -1,5 +1,8 @@
 """Equilibrium at a given velocity or density: the simplest inlet and outlet."""
 
+from mpilbm.model.case import Case
+from mpilbm.model.cell import Cell
+from mpilbm.model.expressions import Expression
 from mpilbm.physics.boundary_capabilities import FaceFlow
 from mpilbm.physics.given_boundary import Given
 from mpilbm.registry import register
@@ -18,7 +21,7 @@ class Equilibrium(Given):
     [Mohamad & Succi 2009, Eur. Phys. J. Special Topics 171, 213]
     """
 
-    def warnings(self, case) -> list[str]:
+    def warnings(self, case: Case) -> list[str]:
         """A given density where the flow enters: its speed grows without bound, from u/nu = 1 on.
 
         Measured in channels, D2Q9, 9 cells across, `tools/face_stability`.
@@ -38,7 +41,7 @@ class Equilibrium(Given):
             "regularized or guo"
         ]
 
-    def incoming(self, cell):
+    def incoming(self, cell: Cell) -> dict[int, Expression]:
         """The equilibrium for all i > 0."""
         given = list(cell.values.values())
         if self.velocity is None:

@@ -1,8 +1,11 @@
 """Free slip: a face of the box without drag."""
 
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
 
+from mpilbm.model.cell import Cell
+from mpilbm.model.expressions import Expression
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.boundary_capabilities import Beyond, Capabilities, LinkValue, PerLink
 from mpilbm.registry import register
@@ -27,10 +30,10 @@ class FreeSlip(Boundary):
     )
     lattices = ("D2Q9", "D3Q15", "D3Q19", "D3Q27")
 
-    def incoming(self, cell):
+    def incoming(self, cell: Cell) -> dict[int, Expression]:
         """The populations whose mirror images cross the face into the cell."""
         lattice, n = cell.lattice, cell.normal
-        incoming: dict = {}
+        incoming: dict[int, Expression] = {}
         for i, c in enumerate(lattice.c):
             if sum(a * b for a, b in zip(c, n, strict=True)) <= 0:
                 continue
@@ -45,7 +48,7 @@ class FreeSlip(Boundary):
         return incoming
 
 
-def _mirrored(c, n) -> list[tuple[int, ...]]:
+def _mirrored(c: Sequence[int], n: Sequence[int]) -> list[tuple[int, ...]]:
     """The sets of axes along which c may be mirrored, sorted by their sums of 2^axis."""
     axes = [a for a, v in enumerate(c) if v]
     some = (s for k in range(len(axes) + 1) for s in combinations(axes, k))

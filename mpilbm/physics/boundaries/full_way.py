@@ -1,7 +1,10 @@
 """Full-way bounce-back: the wall is a layer of cells in which populations stay for a step."""
 
+from mpilbm.model.cell import Cell
+from mpilbm.model.expressions import Expression, Incoming
 from mpilbm.physics.boundaries.wall import Wall
 from mpilbm.physics.boundary_capabilities import Capabilities, Reads
+from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import register
 
 
@@ -19,19 +22,19 @@ class FullWay(Wall):
 
     declares = Capabilities(reads=Reads.OUTGOING)
 
-    def state(self, lattice):
+    def state(self, lattice: Lattice) -> tuple[str, ...]:
         """The outgoing populations of the previous step."""
         return tuple(f"left_{i}" for i in range(1, lattice.Q))
 
-    def begin(self, cell):
+    def begin(self, cell: Cell) -> dict[str, Expression]:
         """The outgoing populations of the first step, in place of those of a step before it."""
         return {f"left_{i}": cell.left[i] for i in range(1, cell.lattice.Q)}
 
-    def follow(self, cell, enters):
+    def follow(self, cell: Cell, enters: Incoming) -> dict[str, Expression]:
         """The outgoing populations of this step."""
         return self.begin(cell)
 
-    def incoming(self, cell):
+    def incoming(self, cell: Cell) -> dict[int, Expression]:
         """The outgoing populations of the previous step, plus the motion of the wall."""
         motion, opp = self.motion(cell), cell.lattice.opp
         return {

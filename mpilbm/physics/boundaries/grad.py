@@ -1,13 +1,17 @@
 """Outflow by Grad's approximation."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
 from pydantic import Field
 
+from mpilbm.model.cell import Cell
+from mpilbm.model.expressions import Expression, Incoming, Populations
 from mpilbm.physics.boundaries.outflow import FromInside
 from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.hermite import moments_of, populations
+from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import register
 
 
@@ -33,7 +37,7 @@ class Grad(FromInside):
         inwards = self.source == "neighbours"
         return replace(self.declares, inward=2 * inwards, drifts=inwards)
 
-    def state(self, lattice):
+    def state(self, lattice: Lattice) -> tuple[str, ...]:
         """Names of the second moments of the arriving populations; empty with "neighbours".
 
         Density and momentum follow from the outgoing populations and are not stored.
@@ -41,19 +45,20 @@ class Grad(FromInside):
         count = lattice.D * (lattice.D + 1) // 2
         return () if self.capabilities.inward else tuple(f"second_{k}" for k in range(count))
 
-    def begin(self, cell):
+    def begin(self, cell: Cell) -> dict[str, Expression]:
         """The second moments of the outgoing populations."""
         return self._named(moments_of(cell.lattice, cell.left)[2])
 
-    def follow(self, cell, enters):
+    def follow(self, cell: Cell, enters: Incoming) -> dict[str, Expression]:
         """The second moments of the populations that arrive in this step."""
         f = [enters.get(i, f_i) for i, f_i in enumerate(cell.arrives)]
         return self._named(moments_of(cell.lattice, f)[2])
 
-    def _named(self, second) -> dict:
+    def _named(self, second: Sequence[Expression]) -> dict[str, Expression]:
+        """The second moments by their names in `state`."""
         return {f"second_{k}": value for k, value in enumerate(second)}
 
-    def found(self, cell):
+    def found(self, cell: Cell) -> Populations:
         """Q populations from the moments of orders 0 to 2."""
         if not self.capabilities.inward:
             momentum = cell.momentum(cell.rho, cell.u)

@@ -1,5 +1,7 @@
 """On-site velocity and pressure by extrapolation of the non-equilibrium."""
 
+from mpilbm.model.cell import Cell
+from mpilbm.model.expressions import Expression
 from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.given_boundary import Given, lagged
 from mpilbm.registry import register
@@ -17,7 +19,7 @@ class Guo(Given):
 
     declares = Capabilities(normal=True, whole_cell=True, inward=1)
 
-    def incoming(self, cell):
+    def incoming(self, cell: Cell) -> dict[int, Expression]:
         """Equilibrium at the given value plus the non-equilibrium part of the cell inwards."""
         f, given = cell.inward(1).arrives, list(cell.values.values())
         density, rho, u = cell.macroscopic(f)

@@ -6,6 +6,9 @@ from typing import Literal
 
 from pydantic import Field
 
+from mpilbm.model.case import Case
+from mpilbm.model.cell import Cell
+from mpilbm.model.expressions import Expression
 from mpilbm.physics.boundary_capabilities import Behind, Capabilities, LinkValue, PerLink
 from mpilbm.physics.surface_wall import SurfaceWall
 from mpilbm.registry import register
@@ -67,7 +70,7 @@ class Interpolated(SurfaceWall):
         )
         return replace(found, per_link=per_link)
 
-    def warnings(self, case):
+    def warnings(self, case: Case) -> list[Finding]:
         """Notes on bodies in flows whose result depends on the viscosity through this boundary."""
         tau = max(tau_from_viscosity(fluid.viscosity, case.lattice.cs2) for fluid in case.fluids)
         driven = any(fluid.force for fluid in case.fluids) and not case.coupling
@@ -82,26 +85,26 @@ class Interpolated(SurfaceWall):
         )
         return [Finding(NOTE, "", sentence)]
 
-    def distance(self, cell, i):
+    def distance(self, cell: Cell, i: int) -> Expression:
         """The distance q_i, which is negative in the data where the third cell is missing."""
         q = cell.link(i)
         return q if self.order == 1 else cell.let(f"distance_{i}", cell.below(q, 0, -q, q))
 
-    def at_surface(self, cell, i, q, change):
+    def at_surface(self, cell: Cell, i: int, q: Expression, change: Expression) -> Expression:
         """Interpolate between outgoing populations of the cell and of the cells behind it."""
         linear = self._linear(cell, i, q, change)
         if self.order == 1:
             return linear
         return cell.below(cell.link(i), 0, linear, self._quadratic(cell, i, q, change))
 
-    def _linear(self, cell, i, q, change):
+    def _linear(self, cell: Cell, i: int, q: Expression, change: Expression) -> Expression:
         """The linear interpolation."""
         j = cell.lattice.opp[i]
         near = 2 * q * cell.left[j] + (1 - 2 * q) * cell.arrives[j] + change
         far = (cell.left[j] + (2 * q - 1) * cell.left[i] + change) / (2 * q)
         return cell.below(q, HALF, near, far)
 
-    def _quadratic(self, cell, i, q, change):
+    def _quadratic(self, cell: Cell, i: int, q: Expression, change: Expression) -> Expression:
         """The quadratic interpolation."""
         j = cell.lattice.opp[i]
         near = (

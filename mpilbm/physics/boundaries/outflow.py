@@ -1,10 +1,13 @@
 """Outflow: populations from cells inwards of a face, or from the previous step."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
-from mpilbm.formulas.values import Value
+from mpilbm.formulas.values import Given, Value
+from mpilbm.model.case import Case
+from mpilbm.model.cell import Cell
+from mpilbm.model.expressions import Expression, Populations
 from mpilbm.physics.boundaries import DENSITY, Boundary
 from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.equilibria import dot
@@ -25,19 +28,19 @@ class FromInside(Boundary):
     declares = Capabilities(normal=True)
     rho: Annotated[Value | None, RHO] = Field(None, description=DENSITY, examples=[1.0])
 
-    def structure(self):
-        """As in the base class, and whether the density is given."""
+    def structure(self) -> dict[str, Any]:
+        """Properties that determine the kernel text, also whether the density is given."""
         return super().structure() | {"given": self.rho is not None}
 
-    def values(self):
+    def values(self) -> dict[str, Given]:
         """The density, if it is given."""
         return {} if self.rho is None else {"rho": self.rho}
 
-    def found(self, cell) -> list:
+    def found(self, cell: Cell) -> Populations:
         """The Q populations f."""
         raise NotImplementedError
 
-    def incoming(self, cell):
+    def incoming(self, cell: Cell) -> dict[int, Expression]:
         """The populations whose directions lead inwards."""
         f = self.found(cell)
         if self.rho is not None:
@@ -50,7 +53,7 @@ class FromInside(Boundary):
             f = [a + b - c for a, b, c in zip(f, after, before, strict=True)]
         return {i: f[i] for i in self.entering(cell)}
 
-    def entering(self, cell) -> list[int]:
+    def entering(self, cell: Cell) -> list[int]:
         """The directions that lead inwards."""
         return [i for i, c in enumerate(cell.lattice.c) if dot(c, cell.normal) > 0]
 
@@ -65,7 +68,7 @@ class Copy(FromInside):
 
     declares = Capabilities(normal=True, inward=1, drifts=True)
 
-    def found(self, cell):
+    def found(self, cell: Cell) -> Populations:
         """The populations that arrive in the cell inwards."""
         return cell.inward(1).arrives
 
@@ -82,7 +85,7 @@ class Neumann(FromInside):
 
     declares = Capabilities(normal=True, inward=2, drifts=True)
 
-    def found(self, cell):
+    def found(self, cell: Cell) -> Populations:
         """The populations whose normal derivative is zero."""
         one, two = cell.inward(1).arrives, cell.inward(2).arrives
         return [(4 * a - b) / 3 for a, b in zip(one, two, strict=True)]
@@ -100,7 +103,7 @@ class Yu(FromInside):
 
     declares = Capabilities(normal=True, inward=2, drifts=True)
 
-    def warnings(self, case) -> list[str]:
+    def warnings(self, case: Case) -> list[str]:
         """Viscosities at which a wave grew in the cells next to walls.
 
         Measured in channels at u/nu from 0.5 to 10, D2Q9, 9 cells across, `tools/face_stability`.
@@ -113,7 +116,7 @@ class Yu(FromInside):
             f"viscosities of 0.02 and less, found {nu:g}; use copy or characteristic"
         ]
 
-    def found(self, cell):
+    def found(self, cell: Cell) -> Populations:
         """The populations extrapolated along the normal."""
         one, two = cell.inward(1).arrives, cell.inward(2).arrives
         return [2 * a - b for a, b in zip(one, two, strict=True)]
@@ -128,6 +131,6 @@ class DoNothing(FromInside):
     [Januszewski & Kostur 2014, Comput. Phys. Commun. 185, 2350]
     """
 
-    def found(self, cell):
+    def found(self, cell: Cell) -> Populations:
         """The outgoing populations."""
         return cell.left

@@ -4,7 +4,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from mpilbm.formulas.values import Value
+from mpilbm.formulas.values import Given, Value
+from mpilbm.model.case import Case
+from mpilbm.model.cell import Cell
+from mpilbm.model.expressions import Expression
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.boundary_capabilities import Beyond, Capabilities
 from mpilbm.physics.equilibria import dot
@@ -33,11 +36,11 @@ class PressureJump(Boundary):
     )
     numbers = ("rho_jump",)
 
-    def values(self):
+    def values(self) -> dict[str, Given]:
         """The density jump."""
         return {"rho_jump": self.rho_jump}
 
-    def incoming(self, cell):
+    def incoming(self, cell: Cell) -> dict[int, Expression]:
         """The populations from the opposite face, with the density jump added."""
         lattice, n = cell.lattice, cell.normal
         jump = sum(n) * cell.values["rho_jump"]
@@ -49,7 +52,7 @@ class PressureJump(Boundary):
             if dot(c, n) > 0
         }
 
-    def problems(self, case):
+    def problems(self, case: Case) -> list[str]:
         """Errors: faces that are not a pair, a second jump, other faces that are not walls."""
         found = super().problems(case)
         if isinstance(self.rho_jump, int | float) and abs(self.rho_jump) >= 1:

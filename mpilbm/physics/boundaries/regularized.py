@@ -1,5 +1,7 @@
 """On-site velocity and pressure: all populations from density, velocity and stress."""
 
+from mpilbm.model.cell import Cell
+from mpilbm.model.expressions import Expression
 from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.given_boundary import OnSite
 from mpilbm.physics.hermite import moments_of, populations
@@ -20,7 +22,7 @@ class Regularized(OnSite):
     declares = Capabilities(normal=True, whole_cell=True)
     lattices = ("D2Q9", "D3Q15", "D3Q19", "D3Q27")
 
-    def incoming(self, cell):
+    def incoming(self, cell: Cell) -> dict[int, Expression]:
         """Equilibrium plus the stress of the arriving populations, minus half of the force."""
         lattice = cell.lattice
         density, rho, u = self.macroscopic(cell)

@@ -1,5 +1,8 @@
 """Tamm-Mott-Smith: equilibria at a velocity interpolated between the wall and the flow."""
 
+from mpilbm.model.case import Case
+from mpilbm.model.cell import Cell
+from mpilbm.model.expressions import Expression
 from mpilbm.physics.boundaries.wall import Wall
 from mpilbm.physics.boundary_capabilities import Behind, Capabilities, LinkValue, PerLink
 from mpilbm.physics.equilibria import dot
@@ -38,7 +41,7 @@ class TammMottSmith(Wall):
         ),
     )
 
-    def warnings(self, case):
+    def warnings(self, case: Case) -> list[str]:
         """Warnings: adjacent faces that prescribe values at the node, in cells that both set."""
         axes = {face[0] for face in self.where}
         on_site = ((b, face) for b in case.boundaries if b.wall_at == "node" for face in b.where)
@@ -51,7 +54,7 @@ class TammMottSmith(Wall):
             "8 % between walls that moved with the flow; use bounce_back or interpolated"
         ]
 
-    def incoming(self, cell):
+    def incoming(self, cell: Cell) -> dict[int, Expression]:
         """All Q populations, with density and velocity shifted to the target values."""
         lattice, each = cell.lattice, range(1, cell.lattice.Q)
         motion, u_wall = self.motion(cell), list(cell.values.values()) or [0] * lattice.D

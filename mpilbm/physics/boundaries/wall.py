@@ -5,7 +5,10 @@ from typing import Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from mpilbm import quantity
-from mpilbm.formulas.values import Vector
+from mpilbm.formulas.values import Given, Vector
+from mpilbm.model.case import Case
+from mpilbm.model.cell import Cell
+from mpilbm.model.expressions import Expression
 from mpilbm.physics.boundaries import VELOCITY, Boundary, by_axis
 from mpilbm.physics.rotation import Rotation
 
@@ -31,25 +34,25 @@ class Wall(Boundary):
             object.__setattr__(self, "velocity", self.rotation.velocity())
         return self
 
-    def problems(self, case) -> list[str]:
-        """As in the base class; a rotation with a wrong number of entries."""
+    def problems(self, case: Case) -> list[str]:
+        """Errors of all boundaries, and a rotation with a wrong number of entries."""
         wrong = self.rotation.problem(case.dimensions) if self.rotation else ""
         return [f"rotation.{wrong}"] if wrong else super().problems(case)
 
-    def structure(self):
-        """As in the base class, and whether the wall moves."""
+    def structure(self) -> dict[str, Any]:
+        """Properties that determine the kernel text, also whether the wall moves."""
         return super().structure() | {"moving": self.velocity is not None}
 
-    def values(self):
+    def values(self) -> dict[str, Given]:
         """The components of the wall's velocity; empty at rest."""
         return by_axis("velocity", self.velocity or ())
 
     @property
-    def wall_velocity(self) -> tuple | str | None:
+    def wall_velocity(self) -> tuple[Given, ...] | str | None:
         """`velocity` as given in the case; None at rest."""
         return self.velocity
 
-    def motion(self, cell: Any, local: bool = False) -> list:
+    def motion(self, cell: Cell, local: bool = False) -> list[Expression]:
         """Q expressions feq_i(rho, u_wall) - feq_opp(i)(rho, u_wall); zeros at rest.
 
         rho is rho_0 = 1 or, with `local`, the density of the outgoing populations of the cell.

@@ -2,6 +2,8 @@
 
 from fractions import Fraction
 
+from mpilbm.model.cell import Cell
+from mpilbm.model.expressions import Expression
 from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.equilibria import dot
 from mpilbm.physics.given_boundary import OnSite
@@ -24,7 +26,7 @@ class ZouHe(OnSite):
     # D2Q9, bgk and mrt at Mach 0.17: verdicts/test_stability.py
     declares = Capabilities(normal=True, fails_from=8)
 
-    def incoming(self, cell):
+    def incoming(self, cell: Cell) -> dict[int, Expression]:
         """Bounce-back of the non-equilibrium part, corrected to the momentum of the face."""
         lattice, n = cell.lattice, cell.normal
         density, rho, u = self.macroscopic(cell)

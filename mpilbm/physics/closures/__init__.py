@@ -6,10 +6,16 @@ derived from `Closure` and `@register("closures", name)` that defines `arguments
 `viscosity`.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
+from numpy.typing import NDArray
+
+from mpilbm.model.expressions import Expression, Let, Stress
 from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import Parameters
+
+Strain = Mapping[tuple[int, int], NDArray[Any]]  # {(a, b): S_ab} with a <= b, arrays over cells
 
 
 class Closure(Parameters):
@@ -24,7 +30,16 @@ class Closure(Parameters):
         """Arguments of the kernel in addition to the rates of the collision, {name: value}."""
         raise NotImplementedError
 
-    def omega(self, lattice: Lattice, stress, rho, omega, let, *_: Any, **arguments: Any) -> Any:
+    def omega(
+        self,
+        lattice: Lattice,
+        stress: Stress,
+        rho: Expression,
+        omega: Expression,
+        let: Let,
+        *_: Any,
+        **arguments: Any,
+    ) -> Expression:
         """Return the relaxation rate of the shear stress in a cell, omega_local.
 
             stress_ab = sum_i c_ia c_ib (f_i - feq_i + F_i / 2), without its trace
@@ -37,7 +52,7 @@ class Closure(Parameters):
         """
         raise NotImplementedError
 
-    def viscosity(self, lattice: Lattice, strain, nu: float):
+    def viscosity(self, lattice: Lattice, strain: Strain, nu: float) -> NDArray[Any]:
         """Return the viscosity in lattice units from the rate of strain, an array over cells.
 
         `strain`: {(a, b): S_ab} with a <= b, arrays over cells; the trace need not be zero. `nu`
@@ -53,7 +68,7 @@ class Closure(Parameters):
         return None
 
 
-def shear_rate(lattice: Lattice, strain):
+def shear_rate(lattice: Lattice, strain: Strain) -> NDArray[Any]:
     """sqrt(2 S_ab S_ab) of {(a, b): S_ab}, a <= b, arrays; S without its trace."""
     mean = sum(S for (a, b), S in strain.items() if a == b) / lattice.D
     squares = (((S - mean) if a == b else 2**0.5 * S) ** 2 for (a, b), S in strain.items())

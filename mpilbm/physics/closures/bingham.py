@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from mpilbm.model.expressions import Expression
 from mpilbm.physics.closures.yield_stress import YieldStress, yield_viscosity
 from mpilbm.quantity import VISCOSITY
 from mpilbm.registry import register
@@ -37,7 +38,9 @@ class Bingham(YieldStress):
         """Yield stress, exponent and plastic viscosity."""
         return self.yield_numbers() | {"plastic": self.plastic_viscosity}
 
-    def flow_curve(self, x, plastic, **numbers):
-        """See the equation of the class."""
+    def flow_curve(
+        self, x: Expression, plastic: Expression, **numbers: Expression
+    ) -> tuple[Expression, Expression]:
+        """Nu and d(nu gamma)/d gamma: those of the yield stress plus the plastic viscosity."""
         nu, slope = yield_viscosity(x, **numbers)
         return nu + plastic, slope + plastic

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from mpilbm.formulas.functions import log2 as log2_near_one
 from mpilbm.formulas.functions import power_of_two
+from mpilbm.model.expressions import Expression
 from mpilbm.physics.closures.generalised_newtonian import GeneralisedNewtonian
 from mpilbm.quantity import STEPS, VISCOSITY
 from mpilbm.registry import register
@@ -54,8 +55,17 @@ class Carreau(GeneralisedNewtonian):
             "outer": (self.index - 1) / self.a,
         }
 
-    def flow_curve(self, x, nu_inf, nu_change, time_log, index, yasuda, outer):
-        """See the equation of the class."""
+    def flow_curve(
+        self,
+        x: Expression,
+        nu_inf: Expression,
+        nu_change: Expression,
+        time_log: Expression,
+        index: Expression,
+        yasuda: Expression,
+        outer: Expression,
+    ) -> tuple[Expression, Expression]:
+        """Nu = nu_inf + nu_change (1 + z)^outer, z = (time gamma)^a, and d(nu gamma)/d gamma."""
         z = power_of_two(yasuda * (x + time_log))
         part = nu_change * power_of_two(outer * log2_near_one(1 + z))
         return nu_inf + part, nu_inf + part * (1 + index * z) / (1 + z)

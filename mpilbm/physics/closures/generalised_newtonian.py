@@ -3,15 +3,19 @@
 To add a fluid, derive from `GeneralisedNewtonian` and define `numbers` and `flow_curve`.
 """
 
+from collections.abc import Mapping
 from fractions import Fraction
 from math import inf, log2
 from typing import Annotated, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from mpilbm.formulas.functions import binary_log, largest, power_of_two, smallest
-from mpilbm.physics.closures import Closure, shear_rate
+from mpilbm.model.case import Case
+from mpilbm.model.expressions import Expression, Let, Stress
+from mpilbm.physics.closures import Closure, Strain, shear_rate
 from mpilbm.physics.lattices import Lattice
 from mpilbm.quantity import VISCOSITY, Quantity, consistency
 
@@ -43,7 +47,7 @@ class GeneralisedNewtonian(Closure):
         """The parameters of the flow curve, arguments of the kernel."""
         raise NotImplementedError
 
-    def flow_curve(self, x, *_: Any, **numbers: Any) -> tuple[Any, Any]:
+    def flow_curve(self, x: Expression, *_: Any, **numbers: Any) -> tuple[Expression, Expression]:
         """Return nu and d(nu gamma)/d gamma without limits at gamma = 2**x.
 
         `x` is a number, an array or an expression.
@@ -62,9 +66,19 @@ class GeneralisedNewtonian(Closure):
         }
 
     def omega(
-        self, lattice, stress, rho, omega, let, nu_min, nu_max, guess_min, guess_max, **numbers
-    ):
-        """Return cs2 / (nu + cs2 / 2), see the equation of the class."""
+        self,
+        lattice: Lattice,
+        stress: Stress,
+        rho: Expression,
+        omega: Expression,
+        let: Let,
+        nu_min: Expression,
+        nu_max: Expression,
+        guess_min: Expression,
+        guess_max: Expression,
+        **numbers: Expression,
+    ) -> Expression:
+        """Return cs2 / (nu + cs2 / 2), nu from Newton's method for s = log2(gamma / P)."""
         half, start = lattice.cs2 / 2, Fraction(1, 2)
         squares = sum((1 if a == b else 2) * value**2 for (a, b), value in stress.items())
         P = let("stress_size", (squares / 2) ** Fraction(1, 2) / rho)
@@ -79,7 +93,7 @@ class GeneralisedNewtonian(Closure):
         nu = let("nu_local", smallest(largest(nu, nu_min), nu_max))
         return let("omega_local", lattice.cs2 / (nu + half))
 
-    def viscosity(self, lattice: Lattice, strain, nu):
+    def viscosity(self, lattice: Lattice, strain: Strain, nu: float) -> NDArray[Any]:
         """Nu within its limits, from the rate of strain; `nu` of the fluid is not used."""
         x = np.log2(np.maximum(shear_rate(lattice, strain), LEAST_STRESS))
         return np.clip(
@@ -94,7 +108,7 @@ class GeneralisedNewtonian(Closure):
         """The least and the largest viscosity of the flow curve."""
         return 0.0, inf
 
-    def problems(self, case) -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """Limits in the wrong order; viscosities of the fluid or of the closure outside them."""
         low, high = self.viscosity_min, self.viscosity_max
         if low > high:
@@ -115,12 +129,12 @@ class GeneralisedNewtonian(Closure):
         return {}
 
 
-def power_viscosity(x, consistency, index):
+def power_viscosity(x: Expression, consistency: Expression, index: Expression) -> Expression:
     """Consistency gamma^(index - 1) at gamma = 2**x."""
     return consistency * power_of_two((index - 1) * x)
 
 
-def consistency_of(table: dict) -> dict[str, Quantity]:
+def consistency_of(table: Mapping[str, Any]) -> dict[str, Quantity]:
     """The quantity of the key `consistency` in a table with a valid index."""
     index = table.get("index")
     if not isinstance(index, int | float) or not 0 < index < 3:

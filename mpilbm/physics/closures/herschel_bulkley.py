@@ -1,10 +1,11 @@
 """Herschel-Bulkley fluids: a yield stress and a power law."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from mpilbm import quantity
+from mpilbm.model.expressions import Expression
 from mpilbm.physics.closures.generalised_newtonian import consistency_of, power_viscosity
 from mpilbm.physics.closures.yield_stress import YieldStress, yield_viscosity
 from mpilbm.registry import register
@@ -26,7 +27,7 @@ class HerschelBulkley(YieldStress):
     index: float = Field(gt=0, lt=3, description="exponent of the shear rate", examples=[0.6])
 
     @classmethod
-    def quantities(cls, table: dict) -> dict[str, quantity.Quantity]:
+    def quantities(cls, table: dict[str, Any]) -> dict[str, quantity.Quantity]:
         """The unit of the consistency depends on the index."""
         return consistency_of(table)
 
@@ -34,8 +35,10 @@ class HerschelBulkley(YieldStress):
         """Yield stress, exponent, consistency and index."""
         return self.yield_numbers() | {"consistency": self.consistency, "index": self.index}
 
-    def flow_curve(self, x, consistency, index, **numbers):
-        """See the equation of the class."""
+    def flow_curve(
+        self, x: Expression, consistency: Expression, index: Expression, **numbers: Expression
+    ) -> tuple[Expression, Expression]:
+        """Nu and d(nu gamma)/d gamma: those of the yield stress plus those of the power law."""
         nu, slope = yield_viscosity(x, **numbers)
         power = power_viscosity(x, consistency, index)
         return nu + power, slope + index * power

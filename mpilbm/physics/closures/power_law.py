@@ -1,10 +1,11 @@
 """The power law: a stress proportional to a power of the shear rate."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from mpilbm import quantity
+from mpilbm.model.expressions import Expression
 from mpilbm.physics.closures.generalised_newtonian import (
     GeneralisedNewtonian,
     consistency_of,
@@ -28,7 +29,7 @@ class PowerLaw(GeneralisedNewtonian):
     index: float = Field(gt=0, lt=3, description="exponent of the shear rate", examples=[0.5])
 
     @classmethod
-    def quantities(cls, table: dict) -> dict[str, quantity.Quantity]:
+    def quantities(cls, table: dict[str, Any]) -> dict[str, quantity.Quantity]:
         """The unit of the consistency depends on the index."""
         return consistency_of(table)
 
@@ -36,7 +37,9 @@ class PowerLaw(GeneralisedNewtonian):
         """Consistency and index."""
         return {"consistency": self.consistency, "index": self.index}
 
-    def flow_curve(self, x, consistency, index):
-        """See the equation of the class."""
+    def flow_curve(
+        self, x: Expression, consistency: Expression, index: Expression
+    ) -> tuple[Expression, Expression]:
+        """Nu and d(nu gamma)/d gamma = index nu."""
         nu = power_viscosity(x, consistency, index)
         return nu, index * nu

@@ -2,10 +2,13 @@
 
 from fractions import Fraction
 from math import sqrt
+from typing import Any
 
+from numpy.typing import NDArray
 from pydantic import Field
 
-from mpilbm.physics.closures import Closure, shear_rate
+from mpilbm.model.expressions import Expression, Let, Stress
+from mpilbm.physics.closures import Closure, Strain, shear_rate
 from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import register
 
@@ -31,13 +34,21 @@ class Smagorinsky(Closure):
         """The factor of |stress| / rho: 2 sqrt(2) constant^2 / cs4."""
         return {"eddy": 2 * sqrt(2) * self.constant**2 / float(lattice.cs2) ** 2}
 
-    def omega(self, lattice: Lattice, stress, rho, omega, let, eddy):
-        """Return 1 / tau, see the equation of the class."""
+    def omega(
+        self,
+        lattice: Lattice,
+        stress: Stress,
+        rho: Expression,
+        omega: Expression,
+        let: Let,
+        eddy: Expression,
+    ) -> Expression:
+        """Return 1 / tau; tau = tau_0 ratio, the solution of tau = tau_0 + nu_t / cs2."""
         squares = sum((1 if a == b else 2) * value**2 for (a, b), value in stress.items())
         size = let("stress_size", squares ** Fraction(1, 2))
         ratio = (1 + (1 + eddy * omega**2 * size / rho) ** Fraction(1, 2)) / 2
         return let("omega_local", omega / ratio)
 
-    def viscosity(self, lattice: Lattice, strain, nu):
+    def viscosity(self, lattice: Lattice, strain: Strain, nu: float) -> NDArray[Any]:
         """Nu + constant^2 |S|."""
         return nu + self.constant**2 * shear_rate(lattice, strain)

@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from mpilbm.formulas.functions import power_of_two, power_of_two_less_one
+from mpilbm.model.expressions import Expression
 from mpilbm.physics.closures.generalised_newtonian import GeneralisedNewtonian
 from mpilbm.quantity import STEPS, STRESS
 
@@ -25,7 +26,9 @@ class YieldStress(GeneralisedNewtonian):
         return {"yield_stress": self.yield_stress, "decay": self.exponent / log(2)}
 
 
-def yield_viscosity(x, yield_stress, decay):
+def yield_viscosity(
+    x: Expression, yield_stress: Expression, decay: Expression
+) -> tuple[Expression, Expression]:
     """yield_stress (1 - exp(-m gamma)) / gamma and d(nu gamma)/d gamma at gamma = 2**x."""
     lost = power_of_two_less_one(-decay * power_of_two(x))
     nu = -yield_stress * lost * power_of_two(-x)

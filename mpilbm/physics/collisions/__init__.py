@@ -11,6 +11,8 @@ from pydantic import Field
 
 from mpilbm.choice import Choice
 from mpilbm.formulas.functions import unnamed
+from mpilbm.model.case import Case
+from mpilbm.model.expressions import Expression, Let, Populations, Rates, Vector
 from mpilbm.physics.closures import Closure
 from mpilbm.physics.equilibria import Equilibrium
 from mpilbm.physics.lattices import Lattice
@@ -50,13 +52,13 @@ class Collision(Parameters):
             usual = self.equilibria[0] if self.equilibria else "compressible"
             object.__setattr__(self, "equilibrium", make("equilibria", usual))
 
-    def structure(self) -> dict:
+    def structure(self) -> dict[str, Any]:
         """The properties that determine the kernel text: all fields except kernel arguments."""
         fields = self.model_dump(exclude={*self.numbers, "equilibrium", "closure"})
         closure = self.closure and self.closure.name
         return fields | {"equilibrium": self.equilibrium.model_dump(), "closure": closure}
 
-    def problems(self, case) -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """Errors: a lattice, equilibrium, closure or force that the operator does not support."""
         if self.closure and not self.shear_rate:
             allowed = [n for n in names("collisions") if find("collisions", n).shear_rate]
@@ -80,7 +82,7 @@ class Collision(Parameters):
                 f"{case.lattice.name} is isotropic to order {found}; "
                 "use another lattice"]  # fmt: skip
 
-    def _refused_forces(self, case) -> list[str]:
+    def _refused_forces(self, case: Case) -> list[str]:
         """An error for each force of this collision that is not in `forces`."""
         forces = (fluid.force for fluid in case.fluids if fluid.collision is self)
         return [
@@ -99,27 +101,40 @@ class Collision(Parameters):
         closed = self.closure.arguments(lattice) if self.closure else {}
         return self.rates(nu, lattice) | closed
 
-    def local_rates(self, rates: dict, omega) -> dict:
+    def local_rates(self, rates: Rates, omega: Expression) -> dict[str, Expression]:
         """Return the rates in a cell whose shear stress relaxes at `omega`.
 
         `rates` are the rates for the viscosity of the fluid, as given in the case.
         """
-        return rates | {self.shear_rate: omega}
+        assert self.shear_rate, "`problems` refuses a closure of a collision without this rate"
+        return {**rates, self.shear_rate: omega}
 
-    def relax(self, lattice: Lattice, d, *_: Any, **rates: Any) -> list:
+    def relax(self, lattice: Lattice, d: Populations, *_: Any, **rates: Any) -> list[Expression]:
         """Return R(d), Q expressions, from the Q deviations d = f - feq + F/2."""
         raise NotImplementedError
 
-    def feq(self, lattice: Lattice, density, rho, u) -> list:
+    def feq(
+        self, lattice: Lattice, density: Expression, rho: Expression, u: Vector
+    ) -> list[Expression]:
         """The equilibrium to which this collision relaxes, Q expressions."""
         equilibrium: Equilibrium = self.equilibrium
         return equilibrium.feq(lattice, density, rho, u)
 
-    def velocity(self, momentum, rho) -> list:
+    def velocity(self, momentum: Vector, rho: Expression) -> list[Expression]:
         """The velocity u, D expressions, from the momentum per volume."""
         return self.equilibrium.velocity(momentum, rho)
 
-    def collide(self, lattice: Lattice, f, density, rho, u, source, rates, let=unnamed) -> list:
+    def collide(
+        self,
+        lattice: Lattice,
+        f: Populations,
+        density: Expression,
+        rho: Expression,
+        u: Vector,
+        source: Populations | None,
+        rates: Rates,
+        let: Let = unnamed,
+    ) -> list[Expression]:
         """Return the Q post-collision populations f* from the Q populations f.
 
         density  sum of the stored populations, see Equilibrium

@@ -1,5 +1,6 @@
 """Relaxation of all populations with one rate."""
 
+from mpilbm.model.expressions import Expression, Populations
 from mpilbm.physics.collisions import Collision
 from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import register
@@ -19,6 +20,6 @@ class BGK(Collision):
         """`omega` from the viscosity."""
         return {"omega": 1 / (nu / float(lattice.cs2) + 0.5)}
 
-    def relax(self, lattice: Lattice, d, omega) -> list:
+    def relax(self, lattice: Lattice, d: Populations, omega: Expression) -> list[Expression]:
         """omega d_i."""
         return [omega * d_i for d_i in d]

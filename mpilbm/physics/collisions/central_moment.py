@@ -5,6 +5,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from mpilbm.model.case import Case
+from mpilbm.model.expressions import Expression, Let, Populations, Rates, Vector
 from mpilbm.physics.collisions.central_moment_transform import Frame, InFrame, label, split
 from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import register
@@ -41,7 +43,7 @@ class CentralMoment(InFrame):
     numbers = ("omega_bulk", *HIGHER.values())
     lattices = ("D2Q9", "D3Q27")
 
-    def problems(self, case) -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """Also refuses rates of orders that the lattice does not have."""
         D = case.lattice.D
         return super().problems(case) + [
@@ -51,8 +53,17 @@ class CentralMoment(InFrame):
             if order > 2 * D and getattr(self, name) != 1
         ]
 
-    def relaxed_populations(self, lattice: Lattice, f, density, rho, u, rates, let) -> list:
-        """Return the Q relaxed populations; see InFrame.relaxed_populations.
+    def relaxed_populations(
+        self,
+        lattice: Lattice,
+        f: Populations,
+        density: Expression,
+        rho: Expression,
+        u: Vector,
+        rates: Rates,
+        let: Let,
+    ) -> list[Expression]:
+        """Return the Q populations whose moments are relaxed towards those of the equilibrium.
 
         The moments k are deviations from the moments at rest, so the equilibria contain `density`
         in place of rho.

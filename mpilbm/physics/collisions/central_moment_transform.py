@@ -1,10 +1,12 @@
 """Central moments of populations and the inverse transform, one axis after the other."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import product
 from math import prod
 from typing import Any
 
+from mpilbm.model.expressions import Expression, Let, Moments, Populations, Rates, Vector
 from mpilbm.physics.collisions import Collision, unnamed
 from mpilbm.physics.lattices import Lattice
 
@@ -27,8 +29,8 @@ class InFrame(Collision):
     shear_rate = "omega"
     linear = False
 
-    def structure(self):
-        """As in the base class, and the names of the rates that are 1."""
+    def structure(self) -> dict[str, Any]:
+        """Properties that determine the kernel text, also the names of the rates that are 1."""
         return super().structure() | {"one": [n for n in self.numbers if getattr(self, n) == 1]}
 
     def rates(self, nu: float, lattice: Lattice) -> dict[str, float]:
@@ -36,16 +38,35 @@ class InFrame(Collision):
         others = {name: getattr(self, name) for name in self.numbers if getattr(self, name) != 1}
         return {"omega": 1 / (nu / float(lattice.cs2) + 0.5)} | others
 
-    def collide(self, lattice: Lattice, f, density, rho, u, source, rates, let=unnamed) -> list:
+    def collide(
+        self,
+        lattice: Lattice,
+        f: Populations,
+        density: Expression,
+        rho: Expression,
+        u: Vector,
+        source: Populations | None,
+        rates: Rates,
+        let: Let = unnamed,
+    ) -> list[Expression]:
         """Add half of the force term, relax, add the other half; return Q populations."""
-        rates = dict.fromkeys(self.numbers, Fraction(1)) | rates
+        rates = {**dict.fromkeys(self.numbers, Fraction(1)), **rates}
         if source is None:
             return self.relaxed_populations(lattice, f, density, rho, u, rates, let)
         f = [a + F / 2 for a, F in zip(f, source, strict=True)]
         left = self.relaxed_populations(lattice, f, density, rho, u, rates, let)
         return [a + F / 2 for a, F in zip(left, source, strict=True)]
 
-    def relaxed_populations(self, lattice: Lattice, f, density, rho, u, rates, let) -> list:
+    def relaxed_populations(
+        self,
+        lattice: Lattice,
+        f: Populations,
+        density: Expression,
+        rho: Expression,
+        u: Vector,
+        rates: Rates,
+        let: Let,
+    ) -> list[Expression]:
         """Return Q post-collision populations from Q populations f with momentum rho u.
 
         No force acts. `density`, `rates` and `let` as in Collision.collide.
@@ -63,16 +84,24 @@ class Frame:
     [Geier et al. 2015, Comput. Math. Appl. 70, 507, appendix]
     """
 
-    def __init__(self, lattice: Lattice, density, rho, u, let, sigma=CS2):
+    def __init__(
+        self,
+        lattice: Lattice,
+        density: Expression,
+        rho: Expression,
+        u: Vector,
+        let: Let,
+        sigma: Expression = CS2,
+    ):
         self.u, self.rest, self.sigma, self._let = u, let("rest", rho - density), sigma, let
         self.c, self.axes = lattice.c, range(lattice.D)
         self.of_rest = (1, 0, CS2 - sigma)  # moments of orders 0, 1, 2 of the weights along an axis
 
-    def moments(self, f) -> dict:
+    def moments(self, f: Populations) -> dict[tuple[int, ...], Expression]:
         """The moments of Q populations, {(n_x, n_y, …): expression}."""
         values = dict(zip(self.c, f, strict=True))
         for axis in reversed(self.axes):
-            done: dict[tuple[int, ...], Any] = {}
+            done: dict[tuple[int, ...], Expression] = {}
             for before, after, rest in self._lines(axis):
                 line = [values[*before, c, *after] for c in ALONG]
                 names = [_name("k", before, n, after) for n in ("both", "odd", 0, 1, 2)]
@@ -81,11 +110,11 @@ class Frame:
             values = done
         return values
 
-    def populations(self, moments: dict) -> list:
+    def populations(self, moments: Moments) -> list[Expression]:
         """The Q populations with given moments; moments that are not given are zero."""
         values = {n: moments.get(n, 0) for n in product(range(3), repeat=len(self.axes))}
         for axis in self.axes:
-            done: dict[tuple[int, ...], Any] = {}
+            done: dict[tuple[int, ...], Expression] = {}
             for before, after, rest in self._lines(axis):
                 line = [values[*before, n, *after] for n in range(3)]
                 names = [_name("s", before, n, after) for n in ("both", "odd", -1, 0, 1)]
@@ -94,11 +123,11 @@ class Frame:
             values = done
         return [values[c] for c in self.c]
 
-    def named(self, name: str, value):
+    def named(self, name: str, value: Expression) -> Expression:
         """Define a named value in the kernel text; return its symbol, or the number zero."""
         return value if value == 0 else self._let(name, value)
 
-    def _lines(self, axis: int):
+    def _lines(self, axis: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], Expression]]:
         """Yield the lines of three values along an axis in the array of populations and moments.
 
         Each line is (before, after, rest). `before` holds the velocity components along the
@@ -110,7 +139,9 @@ class Frame:
                 weight = prod(WEIGHT[c] for c in before) * prod(self.of_rest[n] for n in after)
                 yield before, after, weight * self.rest if weight else 0
 
-    def _to_moments(self, f, u, rest, names) -> list:
+    def _to_moments(
+        self, f: Sequence[Expression], u: Expression, rest: Expression, names: Sequence[str]
+    ) -> list[Expression]:
         """Return the moments k_0, k_1, k_2 of the three populations of a line."""
         both = self.named(names[0], f[0] + f[2])
         odd = self.named(names[1], f[2] - f[0])
@@ -119,7 +150,9 @@ class Frame:
         k_2 = both - self.sigma * k_0 - u * (odd + k_1)
         return [k_0, k_1, self.named(names[4], k_2)]
 
-    def _to_populations(self, k, u, rest, names) -> list:
+    def _to_populations(
+        self, k: Sequence[Expression], u: Expression, rest: Expression, names: Sequence[str]
+    ) -> list[Expression]:
         """Return the three populations of a line; the inverse of `_to_moments`."""
         odd = self.named(names[1], k[1] + u * (k[0] + rest))
         both = self.named(names[0], k[2] + self.sigma * k[0] + u * (k[1] + odd))
@@ -127,19 +160,21 @@ class Frame:
         return [self.named(*pair) for pair in zip(names[2:], (low, here, high), strict=True)]
 
 
-def label(prefix: str, n) -> str:
+def label(prefix: str, n: Iterable[int | str]) -> str:
     """A name with the orders of a moment: label("k", (2, 1, 0)) is k_2_1_0."""
     return "_".join([prefix, *map(str, n)])
 
 
-def _name(prefix: str, before, key, after) -> str:
+def _name(prefix: str, before: tuple[int, ...], key: int | str, after: tuple[int, ...]) -> str:
     """Name of a value on a line: in k_m_both_2, m means c_x = -1 and 2 means n_z = 2."""
     letters = ["mop"[1 + c] for c in before]
     own = "mop"[1 + key] if prefix == "s" and key in ALONG else key
     return label(prefix, [*letters, own, *after])
 
 
-def split(values: list, deviator, trace) -> list:
+def split(
+    values: Sequence[Expression], deviator: Expression, trace: Expression
+) -> list[Expression]:
     """Multiply the mean of values by `trace` and the deviations from the mean by `deviator`."""
     mean = sum(values) / len(values)
     return [deviator * (value - mean) + trace * mean for value in values]

@@ -1,11 +1,14 @@
 """Relaxation of the cumulants of the populations."""
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from functools import cache
 from math import factorial, prod
+from typing import Any
 
 from pydantic import Field
 
+from mpilbm.model.expressions import Expression, Let, Moments, Populations, Rates, Vector
 from mpilbm.physics.collisions.central_moment_transform import Frame, InFrame, label, split
 from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import register
@@ -26,7 +29,7 @@ GROUPS = (  # (orders n of the cumulants, k of the rate omega_k of their differe
 )
 
 
-def rate(cumulants: str):
+def rate(cumulants: str) -> Any:
     """A field for the relaxation rate of these cumulants."""
     return Field(1.0, gt=0, lt=2, description=f"rate of {cumulants}")
 
@@ -56,7 +59,16 @@ class Cumulant(InFrame):
     numbers = tuple(f"omega_{k}" for k in range(2, 11))
     lattices = ("D3Q27",)
 
-    def relaxed_populations(self, lattice: Lattice, f, density, rho, u, rates, let) -> list:
+    def relaxed_populations(
+        self,
+        lattice: Lattice,
+        f: Populations,
+        density: Expression,
+        rho: Expression,
+        u: Vector,
+        rates: Rates,
+        let: Let,
+    ) -> list[Expression]:
         """Relax the cumulants of the central Hermite moments k; return Q populations.
 
         The cumulants of k equal the cumulants of f minus those of a Maxwellian. All terms are
@@ -73,7 +85,9 @@ class Cumulant(InFrame):
         return frame.populations(left)
 
 
-def _second(frame: Frame, k: dict, omega, bulk) -> dict:
+def _second(
+    frame: Frame, k: Moments, omega: Expression, bulk: Expression
+) -> dict[tuple[int, ...], Expression]:
     """Return the post-collision second moments by their orders, {n: expression}.
 
         C* = C - omega (C - Ceq) - 3 rho (1 - omega/2) u_a^2 D_a u_a
@@ -95,7 +109,7 @@ def _second(frame: Frame, k: dict, omega, bulk) -> dict:
     return {n: frame.named(label("left", n), value) for n, value in left.items()}
 
 
-def from_lower(k: dict, n: tuple, inverse):
+def from_lower(k: Moments, n: tuple[int, ...], inverse: Expression) -> Expression:
     """The part of the central moment k_n that consists of products of lower moments."""
     total = 0
     for (count, blocks), factor in _partitions(n).items():
@@ -104,7 +118,7 @@ def from_lower(k: dict, n: tuple, inverse):
 
 
 @cache
-def _partitions(n: tuple) -> dict:
+def _partitions(n: tuple[int, ...]) -> Mapping[tuple[int, tuple[tuple[int, ...], ...]], int]:
     """The products of two or more moments in a cumulant, {(number of blocks, blocks): factor}.
 
         C_n = rho sum_P (-1)^(p-1) (p-1)! prod_(B in P) k_B / rho
@@ -113,7 +127,7 @@ def _partitions(n: tuple) -> dict:
     Moments of order one are zero. The factors have the sign of k_n - C_n.
     """
     elements = [axis for axis, order in enumerate(n) for _ in range(order)]
-    found: Counter[tuple] = Counter()
+    found: Counter[tuple[int, tuple[tuple[int, ...], ...]]] = Counter()
     for blocks in _all_partitions(elements):
         if len(blocks) > 1 and min(map(len, blocks)) > 1:
             orders = sorted(tuple(block.count(axis) for axis in range(3)) for block in blocks)
@@ -121,7 +135,7 @@ def _partitions(n: tuple) -> dict:
     return found
 
 
-def _all_partitions(elements: list):
+def _all_partitions(elements: list[int]) -> Iterator[list[list[int]]]:
     """Yield all partitions of elements into blocks."""
     if not elements:
         yield []

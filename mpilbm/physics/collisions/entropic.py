@@ -4,6 +4,7 @@ from fractions import Fraction
 from math import log
 
 from mpilbm.formulas.functions import largest, log2, smallest, where
+from mpilbm.model.expressions import Expression, Let, Populations, Rates, Vector
 from mpilbm.physics.algebra import dot
 from mpilbm.physics.collisions import Collision, unnamed
 from mpilbm.physics.equilibria.entropic import Entropic as Minimiser
@@ -40,7 +41,17 @@ class Entropic(Collision):
         """beta = 1 / (2 nu / cs2 + 1)."""
         return {"beta": 1 / (2 * nu / float(lattice.cs2) + 1)}
 
-    def collide(self, lattice: Lattice, f, density, rho, u, source, rates, let=unnamed) -> list:
+    def collide(
+        self,
+        lattice: Lattice,
+        f: Populations,
+        density: Expression,
+        rho: Expression,
+        u: Vector,
+        source: Populations | None,
+        rates: Rates,
+        let: Let = unnamed,
+    ) -> list[Expression]:
         """Return f - alpha beta (f - feq); `source` is None, see `forces`."""
         rest = let("rest", rho - density)
         d = [a - b for a, b in zip(f, self.feq(lattice, density, rho, u), strict=True)]
@@ -52,7 +63,7 @@ class Entropic(Collision):
         return [a - omega * b for a, b in zip(f, d, strict=True)]
 
 
-def relaxation(f, d, beta, let):
+def relaxation(f: Populations, d: Populations, beta: Expression, let: Let) -> Expression:
     """Return alpha beta from full populations f and d = f - feq; 1 if no alpha exists.
 
     With x = d / f and P(y) = (1 - y) ln(1 - y) + y,
@@ -70,7 +81,7 @@ def relaxation(f, d, beta, let):
     return where(1, alpha, beta * alpha, 1)
 
 
-def _by_series(d, x, let):
+def _by_series(d: Populations, x: Populations, let: Let) -> Expression:
     """Return alpha from its series, by two Newton steps that start at 2.
 
         sum_k (alpha^k / (k (k + 1)) - 1 / k) sum d x^k = 0,   k = 1, 2, 3
@@ -88,7 +99,14 @@ def _by_series(d, x, let):
     return alpha
 
 
-def _by_newton(f, d, x, alpha, limit, let):
+def _by_newton(
+    f: Populations,
+    d: Populations,
+    x: Populations,
+    alpha: Expression,
+    limit: Expression,
+    let: Let,
+) -> Expression:
     """Return alpha between 1 and `limit` from Newton steps for G(alpha) = 0.
 
         G(alpha) = (H(f - alpha d) - H(f)) / alpha
@@ -98,7 +116,7 @@ def _by_newton(f, d, x, alpha, limit, let):
     G increases with alpha. sum d is zero except for rounding errors.
     """
 
-    def clipped(name, value):
+    def clipped(name: str, value: Expression) -> Expression:
         return let(name, smallest(largest(value, 1), limit))
 
     start = let("logs", dot(d, [log2(1 - x_i) for x_i in x]))

@@ -1,10 +1,11 @@
 """The shear stress relaxes with the viscosity, all other moments such that H is minimal."""
 
+from collections.abc import Sequence
 from fractions import Fraction
 from math import prod
-from typing import Any
 
 from mpilbm.formulas.functions import largest, quotient, unnamed
+from mpilbm.model.expressions import Expression, Let, Moments, Populations, Rates, Vector
 from mpilbm.physics.algebra import dot, expanded, pairs
 from mpilbm.physics.collisions import Collision
 from mpilbm.physics.collisions.central_moment_transform import label
@@ -34,7 +35,17 @@ class KBC(Collision):
         """beta = 1 / (2 nu / cs2 + 1)."""
         return {"beta": 1 / (2 * nu / float(lattice.cs2) + 1)}
 
-    def collide(self, lattice: Lattice, f, density, rho, u, source, rates, let=unnamed) -> list:
+    def collide(
+        self,
+        lattice: Lattice,
+        f: Populations,
+        density: Expression,
+        rho: Expression,
+        u: Vector,
+        source: Populations | None,
+        rates: Rates,
+        let: Let = unnamed,
+    ) -> list[Expression]:
         """Return f + F - beta (2 s + gamma h), with s + h = f - feq + F/2."""
         F, e = source or [0] * lattice.Q, excess(u, let)
         s, g = shear(lattice, f, rho, u, F, e, let), product(lattice, u, e)
@@ -50,7 +61,7 @@ class KBC(Collision):
         return [a + F_i - b - once * c for a, F_i, b, c in changed]
 
 
-def _ratio(lattice: Lattice, s: dict, h, g, let):
+def _ratio(lattice: Lattice, s: Moments, h: Populations, g: Populations, let: Let) -> Expression:
     """Return <s|h> / <h|h>, without a division by feq_i = w_i rho (1 + g_i).
 
     feq_i is a product over the axes, in which (1 + g_i) (1 + g_opp(i)) is the same for all i:
@@ -68,7 +79,15 @@ def _ratio(lattice: Lattice, s: dict, h, g, let):
     return quotient(sum(sh), largest(sum(hh), TINY))
 
 
-def shear(lattice: Lattice, f, rho, u, F, e, let) -> dict:
+def shear(
+    lattice: Lattice,
+    f: Populations,
+    rho: Expression,
+    u: Vector,
+    F: Populations,
+    e: Vector,
+    let: Let,
+) -> dict[tuple[int, ...], Expression]:
     """Return s, the part of f - feq + F/2 with its shear stress, as {axes(c): s_i * sign(c)}.
 
     The moments c_a c_b (a != b) and c_a^2 - c^2 / D of s are those of f - feq + F/2; all other
@@ -83,21 +102,23 @@ def shear(lattice: Lattice, f, rho, u, F, e, let) -> dict:
         p[a, b] = let(label("p", (a, b)), dot(cc, f) + pushed - rho * flux)
     diagonal = [p.pop((a, a)) for a in range(lattice.D)]
     mean = let("p_mean", sum(diagonal) * Fraction(1, lattice.D))
-    s: dict[tuple[int, ...], Any] = {(a,): (value - mean) / 2 for a, value in enumerate(diagonal)}
+    s: dict[tuple[int, ...], Expression] = {
+        (a,): (value - mean) / 2 for a, value in enumerate(diagonal)
+    }
     s |= {n: value / 4 for n, value in p.items()}
     return {n: let(label("s", n), value) for n, value in s.items()}
 
 
-def spread(lattice: Lattice, s: dict) -> list:
+def spread(lattice: Lattice, s: Moments) -> list[Expression]:
     """The Q populations s_i from the result of `shear`."""
     return [sign(c) * s.get(axes(c), 0) for c in lattice.c]
 
 
-def axes(c) -> tuple[int, ...]:
+def axes(c: Sequence[int]) -> tuple[int, ...]:
     """The axes along which a velocity c has a component."""
     return tuple(a for a, c_a in enumerate(c) if c_a)
 
 
-def sign(c) -> int:
+def sign(c: Sequence[int]) -> int:
     """The sign of c_a c_b for a velocity along two axes, otherwise 1."""
     return prod(c[a] for a in axes(c)) if len(axes(c)) == 2 else 1

@@ -1,10 +1,13 @@
 """Relaxation of each group of moments with its own rate."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from fractions import Fraction
+from typing import Any
 
 from pydantic import Field
 
+from mpilbm.model.case import Case
+from mpilbm.model.expressions import Expression, Let, Populations, Rates, Vector
 from mpilbm.physics.algebra import dot, expanded
 from mpilbm.physics.collisions import Collision, unnamed
 from mpilbm.physics.lattices import Lattice
@@ -35,7 +38,7 @@ DEFAULTS: dict[str, dict[str, Default]] = {
 }  # fmt: skip
 
 
-def rate(moments: str):
+def rate(moments: str) -> Any:
     """A field for the rate of these moments; None: the default of the lattice in DEFAULTS."""
     return Field(None, gt=0, lt=2, description=f"rate of {moments}", examples=[1.2])
 
@@ -81,7 +84,7 @@ class MRT(Collision):
     lattices = tuple(DEFAULTS)
     needs_isotropy = 2
 
-    def problems(self, case) -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """Errors of the base class, and rates of moments that the lattice does not have."""
         allowed = tuple(DEFAULTS.get(case.lattice.name, self.numbers))
         return super().problems(case) + [
@@ -104,13 +107,23 @@ class MRT(Collision):
             rates[name] = next(s for s in known if s is not None)
         return rates
 
-    def relax(self, lattice: Lattice, d, **rates) -> list:
+    def relax(self, lattice: Lattice, d: Populations, **rates: Expression) -> list[Expression]:
         """M^-1 S M d."""
         m = basis(lattice.c).moments(d)
         s = {name: rates.get(rate_of(name, rates), 0) for name in m}
         return basis(lattice.c).populations({name: s[name] * m[name] for name in m})
 
-    def collide(self, lattice: Lattice, f, density, rho, u, source, rates, let=unnamed) -> list:
+    def collide(
+        self,
+        lattice: Lattice,
+        f: Populations,
+        density: Expression,
+        rho: Expression,
+        u: Vector,
+        source: Populations | None,
+        rates: Rates,
+        let: Let = unnamed,
+    ) -> list[Expression]:
         """Return f* = f + M^-1 (M F - S (M f - M feq + M F/2)); M feq and M F are expanded."""
         base, feq = basis(lattice.c), self.feq(lattice, density, rho, u)
         m, change = base.moments(f, let), {}
@@ -123,7 +136,7 @@ class MRT(Collision):
         return [a + b for a, b in zip(f, base.populations(change, let), strict=True)]
 
 
-def rate_of(moment: str, rates=()) -> str:
+def rate_of(moment: str, rates: Container[str] = ()) -> str:
     """The name of a moment's rate; for the conserved rho and j this name is not in `rates`."""
     group, _, component = moment.partition("_")
     if group != "p":

@@ -1,5 +1,6 @@
 """Relaxation of the second moments; a recursion computes the higher moments from them."""
 
+from mpilbm.model.expressions import Expression, Let, Populations, Rates, Vector
 from mpilbm.physics.algebra import dot, pairs
 from mpilbm.physics.collisions.central_moment_transform import Frame, InFrame, label
 from mpilbm.physics.equilibria.hermite import squares_and_others, third_order
@@ -21,7 +22,16 @@ class RecursiveRegularized(InFrame):
 
     lattices = ("D2Q9", "D3Q19", "D3Q27")
 
-    def relaxed_populations(self, lattice: Lattice, f, density, rho, u, rates, let) -> list:
+    def relaxed_populations(
+        self,
+        lattice: Lattice,
+        f: Populations,
+        density: Expression,
+        rho: Expression,
+        u: Vector,
+        rates: Rates,
+        let: Let,
+    ) -> list[Expression]:
         """Return Q populations: by central moments on D2Q9 and D3Q27, by the sum on D3Q19."""
         kept = 1 - rates["omega"]
         if lattice.Q < 3**lattice.D:
@@ -31,7 +41,17 @@ class RecursiveRegularized(InFrame):
         left = {n: frame.named(label("kept", n), kept * k) for n, k in second.items()}
         return frame.populations({(0,) * lattice.D: density} | left)
 
-    def _to_third_order(self, lattice: Lattice, f, density, rho, u, kept, let) -> list:
+    def _to_third_order(
+        self,
+        lattice: Lattice,
+        f: Populations,
+        density: Expression,
+        rho: Expression,
+        u: Vector,
+        kept: Expression,
+        let: Let,
+    ) -> list[Expression]:
+        """The sum over n = 2 and 3, of which `kept` is the share that does not relax."""
         A = {}
         for a, b in pairs(lattice.D):
             rest = lattice.cs2 * density if a == b else 0

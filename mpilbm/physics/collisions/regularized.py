@@ -1,5 +1,6 @@
 """Relaxation of the second moments; higher non-equilibrium moments are removed."""
 
+from mpilbm.model.expressions import Expression, Populations
 from mpilbm.physics.algebra import dot
 from mpilbm.physics.collisions import Collision
 from mpilbm.physics.lattices import Lattice
@@ -23,7 +24,7 @@ class Regularized(Collision):
         """`omega` from the viscosity."""
         return {"omega": 1 / (nu / float(lattice.cs2) + 0.5)}
 
-    def relax(self, lattice: Lattice, d, omega) -> list:
+    def relax(self, lattice: Lattice, d: Populations, omega: Expression) -> list[Expression]:
         """d_i minus (1 - omega) times the part of d_i with its second moments."""
         axes = range(lattice.D)
         kept = {(a, b): (1 - omega) * self._second(lattice, d, a, b) for a in axes for b in axes}
@@ -34,6 +35,6 @@ class Regularized(Collision):
             relaxed.append(d_i - dot(factors, kept.values()))
         return relaxed
 
-    def _second(self, lattice: Lattice, d, a: int, b: int):
+    def _second(self, lattice: Lattice, d: Populations, a: int, b: int) -> Expression:
         """sum_i Q_i,ab d_i; d has no density, so the term cs2 delta_ab is zero."""
         return dot([c[a] * c[b] for c in lattice.c], d)

@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from mpilbm.model.expressions import Expression, Populations, Rates
 from mpilbm.physics.algebra import by_parity
 from mpilbm.physics.collisions import Collision
 from mpilbm.physics.lattices import Lattice
@@ -31,8 +32,8 @@ class TRT(Collision):
         even = nu / float(lattice.cs2)
         return {"omega_plus": 1 / (even + 0.5), "omega_minus": 1 / (self.magic / even + 0.5)}
 
-    def local_rates(self, rates, omega) -> dict:
-        """As in the base class; the magic parameter is kept, so half-way walls remain half-way."""
+    def local_rates(self, rates: Rates, omega: Expression) -> dict[str, Expression]:
+        """omega_plus = omega, and omega_minus for the same magic parameter: walls stay half-way."""
         plus, minus = rates.values()
         magic, even = (2 - plus) * (2 - minus), 2 - omega  # 4 plus minus magic, 2 omega even
         return {
@@ -40,6 +41,8 @@ class TRT(Collision):
             "omega_minus": 2 * even * plus * minus / (omega * magic + even * plus * minus),
         }
 
-    def relax(self, lattice: Lattice, d, omega_plus, omega_minus) -> list:
+    def relax(
+        self, lattice: Lattice, d: Populations, omega_plus: Expression, omega_minus: Expression
+    ) -> list[Expression]:
         """omega_plus d_i^+ + omega_minus d_i^-, from each pair of opposite directions."""
         return by_parity(lattice.opp, d, omega_plus, omega_minus)

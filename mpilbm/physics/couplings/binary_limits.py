@@ -2,7 +2,9 @@
 
 from itertools import product
 from math import sqrt
+from typing import Protocol
 
+from mpilbm.model.case import Case
 from mpilbm.physics.algebra import dot
 from mpilbm.physics.couplings import interface_viscosity, solids
 from mpilbm.physics.couplings.phases import extremes
@@ -21,7 +23,27 @@ LARGEST_PHI = 1.1  # of an initial field; in equilibrium phi exceeds 1 in drops 
 COMPRESSED = 0.1  # relative difference of the initial density between the phases
 
 
-def limit_warnings(coupling, case) -> list[str]:
+class Binary(Protocol):
+    """The parameters of the free-energy model."""
+
+    @property
+    def a(self) -> float:
+        """The coefficient of the bulk free energy."""
+
+    @property
+    def kappa(self) -> float:
+        """The coefficient of the gradient energy."""
+
+    @property
+    def gamma(self) -> float:
+        """The mobility / (tau_phi - 1/2)."""
+
+    @property
+    def viscosity_mean(self) -> interface_viscosity.Mean:
+        """The mean of the viscosities in an interface."""
+
+
+def limit_warnings(coupling: Binary, case: Case) -> list[str]:
     """Return warnings: interfaces, mobility, viscosities, contact angles and initial densities."""
     width = sqrt(2 * coupling.kappa / coupling.a)
     return [
@@ -32,7 +54,7 @@ def limit_warnings(coupling, case) -> list[str]:
     ]
 
 
-def _of_interfaces(coupling, case, width: float) -> list[str]:
+def _of_interfaces(coupling: Binary, case: Case, width: float) -> list[str]:
     """Warnings: unresolved interfaces, unstable phi, viscosities too low for kappa."""
     a, kappa, found = coupling.a, coupling.kappa, []
     if width < RESOLVED:
@@ -52,7 +74,7 @@ def _of_interfaces(coupling, case, width: float) -> list[str]:
     return found
 
 
-def _of_layers(mean: interface_viscosity.Mean, case, width: float) -> list[str]:
+def _of_layers(mean: interface_viscosity.Mean, case: Case, width: float) -> list[str]:
     """Warnings: a viscosity ratio too large for the mean or for the width of interfaces.
 
     The layers lie between walls, whose distance is the shortest side that is not periodic.
@@ -76,7 +98,7 @@ def _of_layers(mean: interface_viscosity.Mean, case, width: float) -> list[str]:
             "'harmonic'"]  # fmt: skip
 
 
-def _of_angles(case) -> list[str]:
+def _of_angles(case: Case) -> list[str]:
     """Warnings: contact angles outside the measured range."""
     low, high = ANGLES
     return [
@@ -88,7 +110,7 @@ def _of_angles(case) -> list[str]:
     ]
 
 
-def _of_densities(case) -> list[str]:
+def _of_densities(case: Case) -> list[str]:
     """Warnings: initial densities other than those of the phases, rho = 1 and phi = 1 or -1."""
     ends = extremes(case)
     if ends is None:
@@ -106,7 +128,7 @@ def _of_densities(case) -> list[str]:
     return found
 
 
-def viscosities(case) -> tuple[float, float]:
+def viscosities(case: Case) -> tuple[float, float]:
     """Return the viscosities of the two fluids."""
     first, second = case.fluids
     return first.viscosity, second.viscosity

@@ -1,13 +1,19 @@
 """The free-energy model of a binary fluid."""
 
+from collections.abc import Mapping
 from fractions import Fraction
 from math import acos, cos, pi, radians, sin, sqrt
+from typing import Any
 
 from pydantic import Field
 
+from mpilbm.model.case import Case, Fluid
+from mpilbm.model.cell import CoupledCell
+from mpilbm.model.expressions import Expression, Vector
 from mpilbm.physics.algebra import dot, pairs
 from mpilbm.physics.couplings import Coupling, interface_viscosity, solids
 from mpilbm.physics.couplings.binary_limits import limit_warnings, viscosities
+from mpilbm.physics.forcing import Forcing
 from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import make, register
 
@@ -72,47 +78,47 @@ class FreeEnergy(Coupling):
         """sqrt(8 kappa a / 9)."""
         return sqrt(8 * self.kappa * self.a / 9)
 
-    def structure(self, case):
+    def structure(self, case: Case) -> dict[str, Any]:
         """The mean of the viscosities; all other parameters are arguments of the kernels."""
         return {"name": self.name, "viscosity_mean": self.viscosity_mean}
 
-    def offsets(self, case) -> tuple[bool, ...]:
-        """As in the base class for rho; False for phi, whose values are around 1 and -1."""
+    def offsets(self, case: Case) -> tuple[bool, ...]:
+        """`precision.offset` for rho; False for phi, whose values are around 1 and -1."""
         return case.precision.offset, False
 
-    def masses(self, case) -> dict[str, float]:
+    def masses(self, case: Case) -> dict[str, float]:
         """Columns for the masses (rho + phi) / 2 and (rho - phi) / 2 of the fluids."""
         return {f"mass_{fluid.label}": self.rest(case) / 2 for fluid in case.fluids}
 
-    def mass(self, cell) -> list:
+    def mass(self, cell: CoupledCell) -> list[Expression]:
         """(rho + phi) / 2 and (rho - phi) / 2."""
         return [(cell.density(0) + sign * cell.density(1)) / 2 for sign in (1, -1)]
 
-    def neighbour_fields(self, case) -> tuple[str, ...]:
+    def neighbour_fields(self, case: Case) -> tuple[str, ...]:
         """The order parameter phi."""
         return ("phi",)
 
-    def local_fields(self, case) -> tuple[str, ...]:
+    def local_fields(self, case: Case) -> tuple[str, ...]:
         """The velocity, which the collision of the first populations changes."""
         return tuple(f"velocity_{axis}" for axis in "xyz"[: case.lattice.D])
 
-    def numbers(self, case) -> dict[str, float]:
+    def numbers(self, case: Case) -> dict[str, float]:
         """a, kappa, gamma, 1 / tau_phi, and nu (linear) or 1 / nu (harmonic) of both fluids."""
         found = {"a": self.a, "kappa": self.kappa, "gamma": self.gamma}
         found |= {"omega_phi": 1 / self.tau_phi}
         nu = interface_viscosity.parts(self.viscosity_mean, *viscosities(case))
         return found | {f"viscous_{k}": number for k, number in enumerate(nu)}
 
-    def forcing(self, fluid):
+    def forcing(self, fluid: Fluid) -> Forcing:
         """The force of the case, or none with the scheme `guo`."""
         return fluid.force or make("forcing", {"name": "guo", "value": (0.0, 0.0)})
 
-    def force_on(self, cell, phi) -> list:
+    def force_on(self, cell: CoupledCell, phi: Expression) -> list[Expression]:
         """(1 + phi) F_1 / 2 + (1 - phi) F_2 / 2."""
         both = zip(cell.external_force(0), cell.external_force(1), strict=True)
         return [(1 + phi) * one / 2 + (1 - phi) * other / 2 for one, other in both]
 
-    def fields(self, cell) -> dict:
+    def fields(self, cell: CoupledCell) -> dict[str, Expression]:
         """phi, and the velocity of the first populations."""
         phi, rho = cell.rho(1), cell.rho(0)
         F = self.force_on(cell, phi)
@@ -121,12 +127,12 @@ class FreeEnergy(Coupling):
             found[f"velocity_{axis}"] = (cell.momentum(0)[a] + cell.half * F[a] / 2) / rho
         return found
 
-    def bulk(self, cell, phi):
+    def bulk(self, cell: CoupledCell, phi: Expression) -> tuple[Expression, Expression]:
         """Return mu and p_0 - cs2 rho, without the terms that contain derivatives of phi."""
         a = cell.number("a")
         return a * (phi**3 - phi), a * (3 * phi**4 / 4 - phi**2 / 2)
 
-    def collide(self, cell, k) -> list:
+    def collide(self, cell: CoupledCell, k: int) -> list[Expression]:
         """Return f* (k = 0), with the pressure tensor P, or g* (k = 1), with gamma mu."""
         phi, kappa = cell.here("phi"), cell.number("kappa")
         u = [cell.here(f"velocity_{axis}") for axis in cell.axes]
@@ -144,7 +150,7 @@ class FreeEnergy(Coupling):
         feq = [f + kappa * g for f, g in zip(feq, pull, strict=True)]
         return cell.relaxed(0, feq, {"omega": omega}, u, self.force_on(cell, phi))
 
-    def initial_populations(self, cell, k) -> list:
+    def initial_populations(self, cell: CoupledCell, k: int) -> list[Expression]:
         """Equilibrium without derivatives of phi; the momentum includes half of the force."""
         first = k == 0
         both = zip(cell.momentum(0), cell.momentum(1), strict=True) if first else ()
@@ -161,35 +167,35 @@ class FreeEnergy(Coupling):
         directions = zip(feq, cell.lattice.w, cell.lattice.c, strict=True)
         return [f + w * dot(c, push) / cell.cs2 for f, w, c in directions]
 
-    def mixture(self, cell) -> tuple:
+    def mixture(self, cell: CoupledCell) -> tuple[Expression, Expression, Vector]:
         """Stored density, rho and momentum of the first populations."""
         F = self.force_on(cell, cell.rho(1))
         momentum = [j - F_a / 2 for j, F_a in zip(cell.momentum(0), F, strict=True)]
         return cell.density(0), cell.rho(0), momentum
 
-    def outputs(self, case) -> tuple[str, ...]:
+    def outputs(self, case: Case) -> tuple[str, ...]:
         """phi and the pressure p_0."""
         return "phi", "pressure"
 
-    def output(self, cell) -> list:
+    def output(self, cell: CoupledCell) -> list[Expression]:
         """phi and p_0."""
         phi = cell.rho(1)
         return [phi, cell.cs2 * cell.rho(0) + self.bulk(cell, phi)[1]]
 
-    def jumps(self, case) -> tuple[float | None, ...]:
+    def jumps(self, case: Case) -> tuple[float | None, ...]:
         """2, the difference between phi = 1 and phi = -1."""
         return (2.0,)
 
-    def order_parameters(self, cell) -> list:
+    def order_parameters(self, cell: CoupledCell) -> list[Expression]:
         """The order parameter phi."""
         return [cell.rho(1)]
 
-    def wall(self, case, wetting) -> dict[str, tuple[float, float]]:
+    def wall(self, case: Case, wetting: Mapping[str, float]) -> dict[str, tuple[float, float]]:
         """The mean of phi in adjacent fluid cells, plus h / kappa for a contact angle."""
         angle = (wetting or {}).get("angle", 90.0)
         return {"phi": (1.0, wetting_potential(angle) * sqrt(self.a / (2 * self.kappa)))}
 
-    def problems(self, case) -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """Errors: collisions other than bgk, forces outside the collision, contact angles."""
         found = super().problems(case)
         for fluid in case.fluids:
@@ -208,12 +214,14 @@ class FreeEnergy(Coupling):
                              f"'{case.fluids[0].label}'")  # fmt: skip
         return found
 
-    def warnings(self, case) -> list[str]:
-        """Warnings about the ranges of the parameters, see `binary_limits`."""
+    def warnings(self, case: Case) -> list[str]:
+        """Warnings: interfaces, mobility, viscosities, contact angles and initial densities."""
         return limit_warnings(self, case)
 
 
-def moved(lattice: Lattice, density, rho, u, extra) -> list:
+def moved(
+    lattice: Lattice, density: Expression, rho: Expression, u: Vector, extra: Expression
+) -> list[Expression]:
     """Return Q expressions with the moments density, rho u and (cs2 density + extra) 1 + rho u u.
 
     `density` is the stored density. The population at rest is density minus all others.
@@ -226,7 +234,7 @@ def moved(lattice: Lattice, density, rho, u, extra) -> list:
     return [density - sum(f[1:]), *f[1:]]
 
 
-def stressed(lattice: Lattice, slope) -> list:
+def stressed(lattice: Lattice, slope: Vector) -> list[Expression]:
     """Return Q expressions with the second moments g g - g.g 1 / 2 and zero lower moments.
 
     `slope` is the gradient g. On D2Q9 and D3Q19 the weights are w_i^ab of Pooley & Furtado 2008,

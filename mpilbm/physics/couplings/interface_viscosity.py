@@ -1,11 +1,13 @@
 """The viscosity within a diffuse interface, and the error that its mean causes in layered flows."""
 
+from collections.abc import Sequence
 from math import log
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from mpilbm.formulas.functions import largest, smallest
+from mpilbm.model.expressions import Expression
 
 Mean = Literal["harmonic", "linear"]
 POINTS = 4001  # of a quadrature from the middle to the wall
@@ -17,13 +19,13 @@ def parts(mean: Mean, nu_1: float, nu_2: float) -> tuple[float, float]:
     return nu_1**power, nu_2**power
 
 
-def averaged(s: Any, numbers: Any) -> Any:
+def averaged(s: Expression, numbers: Sequence[Expression]) -> Expression:
     """Return s n_1 + (1 - s) n_2; exactly n_1 and n_2 at s = 1 and 0."""
     first, second = numbers
     return s * first + (1 - s) * second
 
 
-def rate(mean: Mean, phi: Any, numbers: Any, cs2: Any) -> Any:
+def rate(mean: Mean, phi: Expression, numbers: Sequence[Expression], cs2: Expression) -> Expression:
     """Return cs2 / (nu + cs2 / 2) from the `parts`, with s = (1 + phi) / 2 from 0 to 1.
 
     Beyond this range, which phi leaves by some percent in drops and next to walls, nu would be

@@ -1,10 +1,14 @@
 """Warnings for the pseudopotential model: densities, viscosities and wetting of the phases."""
 
+from typing import Protocol
+
 import numpy as np
 
 from mpilbm.formulas.parser import Formula
 from mpilbm.formulas.values import FieldValue, names_in
+from mpilbm.model.case import Case
 from mpilbm.physics.couplings import fluid_names, solids
+from mpilbm.physics.couplings.potential import Potential
 from mpilbm.system.toml_text import shown
 from mpilbm.units import tau_from_viscosity
 
@@ -19,7 +23,29 @@ ITERATIONS, LARGEST_LOG = 200, 50  # of the iteration for dissolved densities
 DENSEST = 1e3  # densities up to DENSEST times the given one are examined for a stable liquid
 
 
-def phase_warnings(coupling, case) -> list[str]:
+class Attraction(Protocol):
+    """The interaction of the pseudopotential model."""
+
+    @property
+    def G(self) -> float | tuple[tuple[float, ...], ...]:  # noqa: N802 (as in the case file)
+        """The strength, as given in the case."""
+
+    @property
+    def psi(self) -> str:
+        """The formula of the pseudopotential."""
+
+    @property
+    def potential(self) -> Potential:
+        """The pseudopotential."""
+
+    def matrix(self, count: int) -> np.ndarray:
+        """G as an array (count, count)."""
+
+    def stability(self, rho: np.ndarray) -> np.ndarray:
+        """The matrix delta_kl + G_kl psi_k dpsi_l/drho at the densities rho."""
+
+
+def phase_warnings(coupling: Attraction, case: Case) -> list[str]:
     """Return warnings: unstable states, collapse, mixing, tau near 1/2, viscosities, wetting.
 
     Empty if the densities are not known before the run.
@@ -45,7 +71,7 @@ def phase_warnings(coupling, case) -> list[str]:
     return found + _dissolved(coupling, case, ends) + _covered(coupling, case, ends)
 
 
-def extremes(case) -> np.ndarray | None:
+def extremes(case: Case) -> np.ndarray | None:
     """Return the initial densities, (2, fluids), at the extremes of the first fluid's density.
 
     Row 0 belongs to the cell with its lowest density, row 1 to the cell with its highest. None if a
@@ -67,21 +93,23 @@ def extremes(case) -> np.ndarray | None:
     return found if np.isfinite(found).all() and found.min() > 0 else None
 
 
-def _uniform(coupling, case, rho, lowest: float) -> list[str]:
+def _uniform(coupling: Attraction, case: Case, rho: np.ndarray, lowest: float) -> list[str]:
+    """Warnings: a uniform fluid that separates; `lowest` is the least dp/drho in cs2."""
     given = ", ".join(f"{n} = {r:g}" for n, r in zip(fluid_names(case), rho, strict=True))
     return [f"G: found {shown(coupling.G)}; a uniform fluid of rho {given} is unstable (dp/drho is "
             f"{lowest:.3g} cs2, allowed: 0 or more), and rounding errors determine where it "
             "separates; give rho as a formula, or reduce |G|"]  # fmt: skip
 
 
-def _mixes(coupling, ends, lowest: float) -> str:
+def _mixes(coupling: Attraction, ends: np.ndarray, lowest: float) -> str:
+    """Warning: phases that mix; `lowest` is the least dp/drho between them in cs2."""
     low, high = ends[:, 0]
     return (f"G: found {shown(coupling.G)}; phases with the densities {low:.3g} and {high:.3g} "
             f"mix: between them dp/drho is at least {lowest:.3g} cs2, but two phases require "
             "negative values; increase |G|")  # fmt: skip
 
 
-def density_ratio(coupling, ends) -> float:
+def density_ratio(coupling: Attraction, ends: np.ndarray) -> float:
     """Return the largest ratio of the densities of a fluid.
 
     With several fluids, G limits the ratio that can persist: in equilibrium F_k / rho_k = -cs2
@@ -95,7 +123,7 @@ def density_ratio(coupling, ends) -> float:
     return float(ratio.max())
 
 
-def _collapses(coupling, case, ends) -> list[str]:
+def _collapses(coupling: Attraction, case: Case, ends: np.ndarray) -> list[str]:
     """Warnings: fluids whose attraction leads to collapse at any density."""
     found, G = [], coupling.matrix(len(case.fluids))
     for k, name in enumerate(fluid_names(case)):
@@ -110,7 +138,7 @@ def _collapses(coupling, case, ends) -> list[str]:
     return found
 
 
-def _stiff(case, ratio: float) -> list[str]:
+def _stiff(case: Case, ratio: float) -> list[str]:
     """Warnings: tau too close to 1/2; the most viscous fluid counts (they share a velocity)."""
     thickest = max(fluid.viscosity for fluid in case.fluids)
     tau = tau_from_viscosity(thickest, case.lattice.cs2)
@@ -126,7 +154,7 @@ def _stiff(case, ratio: float) -> list[str]:
             "reduce the density ratio"]  # fmt: skip
 
 
-def coexisting_ratio(coupling, ends) -> float:
+def coexisting_ratio(coupling: Attraction, ends: np.ndarray) -> float:
     """Return the density of a fluid in its own phase over that in the other, for two fluids.
 
     In equilibrium d rho_k / psi_k = -G d psi_l across an interface. If psi is proportional to rho,
@@ -142,7 +170,7 @@ def coexisting_ratio(coupling, ends) -> float:
     return ratio
 
 
-def _dissolved(coupling, case, ends) -> list[str]:
+def _dissolved(coupling: Attraction, case: Case, ends: np.ndarray) -> list[str]:
     """Warnings: viscosities of the two phases that the dissolved fluid changes."""
     if len(case.fluids) != 2 or coupling.matrix(2).diagonal().any():
         return []
@@ -161,7 +189,7 @@ def _dissolved(coupling, case, ends) -> list[str]:
             f"each is the other fluid (rho nu = sum of rho_k nu_k); {fix}"]  # fmt: skip
 
 
-def _covered(coupling, case, ends) -> list[str]:
+def _covered(coupling: Attraction, case: Case, ends: np.ndarray) -> list[str]:
     """Warnings: densities in walls that no contact angle belongs to.
 
     psi in the wall, for two fluids psi_1 - psi_2, lies between its values in the two phases if the

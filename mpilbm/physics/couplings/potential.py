@@ -1,11 +1,13 @@
 """A pseudopotential psi(rho): a formula whose numbers are arguments of the kernels."""
 
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
 
 from mpilbm.formulas.parser import Formula
 from mpilbm.formulas.trees import Tree, names_of, numeric, symbolic
+from mpilbm.model.expressions import Expression
 
 
 class Potential:
@@ -32,7 +34,7 @@ class Potential:
             return "**", self._parted(tree[1]), tree[2]
         return tree[0], *(self._parted(branch) for branch in tree[1:])
 
-    def expression(self, rho, number):
+    def expression(self, rho: Expression, number: Callable[[str], Expression]) -> Expression:
         """psi as a SymPy expression; `number(name)` is the symbol of a number."""
         return symbolic(self.tree, {"rho": rho} | {name: number(name) for name in self.numbers})
 
@@ -41,11 +43,11 @@ class Potential:
         """The form of the formula, which determines the kernel text."""
         return repr(self.tree)
 
-    def __call__(self, rho) -> np.ndarray:
+    def __call__(self, rho: float | np.ndarray) -> np.ndarray:
         """Return psi for a number or an array of densities."""
         return numeric(self.formula.tree, {"rho": rho})
 
-    def slope(self, rho) -> np.ndarray:
+    def slope(self, rho: float | np.ndarray) -> np.ndarray:
         """Return dpsi/drho, by a central difference."""
         step = 1e-5 * np.asarray(rho)
         return (self(rho + step) - self(rho - step)) / (2 * step)

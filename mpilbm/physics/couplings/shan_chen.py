@@ -1,21 +1,27 @@
 """The pseudopotential model: fluids attract or repel each other and themselves."""
 
 import json
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Discriminator, Field, Tag
 
 from mpilbm.formulas.parser import FormulaError
+from mpilbm.model.case import Case, Fluid
+from mpilbm.model.cell import CoupledCell
+from mpilbm.model.expressions import Expression, Vector
 from mpilbm.physics.algebra import dot
+from mpilbm.physics.collisions import Collision
 from mpilbm.physics.couplings import Coupling, fluid_names, solids
 from mpilbm.physics.couplings.phases import phase_warnings
 from mpilbm.physics.couplings.potential import Potential
+from mpilbm.physics.forcing import Forcing
 from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import find, make, names, register
 
 
-def _number_or_matrix(value) -> str:
+def _number_or_matrix(value: object) -> str:
     return "<matrix>" if isinstance(value, list | tuple) else "<number>"
 
 
@@ -71,24 +77,24 @@ class ShanChen(Coupling):
             raise ValueError("allowed: G_kl = G_lk, so that momentum is conserved")
         return found
 
-    def structure(self, case):
+    def structure(self, case: Case) -> dict[str, Any]:
         """The fluids that act on each other, the form of psi and the forcing scheme."""
         acts = (self.matrix(len(case.fluids)) != 0).tolist()
         kind = {"name": self.name, "force": self.force}
         return kind | {"acts": acts, "psi": self.potential.structure}
 
-    def neighbour_fields(self, case) -> tuple[str, ...]:
+    def neighbour_fields(self, case: Case) -> tuple[str, ...]:
         """psi of each fluid."""
         return tuple(f"potential_{k}" for k in range(len(case.fluids)))
 
-    def local_fields(self, case) -> tuple[str, ...]:
+    def local_fields(self, case: Case) -> tuple[str, ...]:
         """The common velocity; with a force inside the collision also 1 / sum omega_k rho_k."""
         if len(case.fluids) == 1:
             return ()
         weight = ("weight",) if find("forcing", self.force).inside else ()
         return (*(f"common_{axis}" for axis in "xyz"[: case.lattice.D]), *weight)
 
-    def numbers(self, case) -> dict[str, float]:
+    def numbers(self, case: Case) -> dict[str, float]:
         """G, the numbers of psi, and the relaxation rates of momentum."""
         G = self.matrix(len(case.fluids))
         found = {
@@ -102,11 +108,11 @@ class ShanChen(Coupling):
             found |= {f"momentum_rate_{k}": rate for k, rate in rates}
         return found
 
-    def forcing(self, fluid):
+    def forcing(self, fluid: Fluid) -> Forcing:
         """The force of the case, or a zero force with the scheme `force`."""
         return fluid.force or make("forcing", {"name": self.force, "value": (0.0, 0.0)})
 
-    def fields(self, cell) -> dict:
+    def fields(self, cell: CoupledCell) -> dict[str, Expression]:
         """psi_k, and with several fluids the common velocity without the interaction forces."""
         found = {f"potential_{k}": self._psi(cell, k) for k in range(cell.count)}
         if cell.count == 1:
@@ -121,12 +127,13 @@ class ShanChen(Coupling):
             found[f"common_{axis}"] = dot(rates, j) * weight
         return found | ({"weight": weight} if cell.half else {})
 
-    def _psi(self, cell, k):
+    def _psi(self, cell: CoupledCell, k: int) -> Expression:
+        """psi of fluid k."""
         return self.potential.expression(cell.rho(k), cell.number)
 
-    def between(self, cell, k: int) -> list:
+    def between(self, cell: CoupledCell, k: int) -> list[Expression]:
         """The interaction force F_k, D components."""
-        acting = [n for n in range(cell.count) if cell.acts[k][n]]
+        acting = np.flatnonzero(self.matrix(cell.count)[k]).tolist()
         slopes = {n: cell.slope(f"potential_{n}") for n in acting}
         psi, cs2 = cell.here(f"potential_{k}"), cell.cs2
         return [
@@ -135,12 +142,12 @@ class ShanChen(Coupling):
             for a in range(len(cell.axes))
         ]  # fmt: skip
 
-    def force_on(self, cell, k: int) -> list:
+    def force_on(self, cell: CoupledCell, k: int) -> list[Expression]:
         """The total force on fluid k."""
         whole = zip(cell.axes, self.between(cell, k), cell.external_force(k), strict=True)
         return [cell.let(f"F_{axis}_{k}", F + given) for axis, F, given in whole]
 
-    def collide(self, cell, k) -> list:
+    def collide(self, cell: CoupledCell, k: int) -> list[Expression]:
         """The post-collision populations with the total force and the common velocity."""
         F = self.force_on(cell, k)
         if cell.count == 1:
@@ -154,11 +161,11 @@ class ShanChen(Coupling):
         u = [cell.let(f"common_u_{axis}", v) for axis, v in zip(cell.axes, u, strict=True)]
         return cell.collided(k, F, u)
 
-    def initial_populations(self, cell, k) -> list:
+    def initial_populations(self, cell: CoupledCell, k: int) -> list[Expression]:
         """Equilibrium with the total force; outputs subtract half of it from the momentum."""
         return cell.initial(k, self.force_on(cell, k))
 
-    def mixture(self, cell) -> tuple:
+    def mixture(self, cell: CoupledCell) -> tuple[Expression, Expression, Vector]:
         """Stored density, rho and momentum, summed over the fluids."""
         fluids = range(cell.count)
         forces = [self.force_on(cell, k) for k in fluids]
@@ -166,39 +173,39 @@ class ShanChen(Coupling):
                     for a in range(len(cell.axes))]  # fmt: skip
         return sum(cell.density(k) for k in fluids), sum(cell.rho(k) for k in fluids), momentum
 
-    def outputs(self, case) -> tuple[str, ...]:
+    def outputs(self, case: Case) -> tuple[str, ...]:
         """The pressure and, with several fluids, the density of each."""
         return ("pressure", *(f"rho_{fluid.label}" for fluid in case.fluids if fluid.label))
 
-    def output(self, cell) -> list:
+    def output(self, cell: CoupledCell) -> list[Expression]:
         """p = cs2 (sum_k rho_k + sum_kl G_kl psi_k psi_l / 2)."""
         fluids = range(cell.count)
         psi = [cell.let(f"psi_of_{k}", self._psi(cell, k)) for k in fluids]
-        acts = [(k, n) for k in fluids for n in fluids if cell.acts[k][n]]
+        acts = np.argwhere(self.matrix(cell.count)).tolist()
         between = sum(cell.number(f"G_{k}_{n}") * psi[k] * psi[n] for k, n in acts)
         rho = [cell.rho(k) for k in fluids]
         return [cell.cs2 * (sum(rho) + between / 2), *(rho if cell.count > 1 else ())]
 
-    def jumps(self, case) -> tuple[float | None, ...]:
+    def jumps(self, case: Case) -> tuple[float | None, ...]:
         """None (unknown before the run) for each order parameter."""
         count = len(case.fluids)
         return (None,) * (count if count > 2 else 1)
 
-    def order_parameters(self, cell) -> list:
+    def order_parameters(self, cell: CoupledCell) -> list[Expression]:
         """rho of one fluid, rho_1 / rho of two fluids, or rho_k / rho of all of more fluids."""
         if cell.count == 1:
             return [cell.rho(0)]
         rho = [cell.rho(k) for k in range(cell.count)]
         return [each / sum(rho) for each in rho[: 1 if cell.count == 2 else None]]
 
-    def wall(self, case, wetting) -> dict[str, tuple[float, float]]:
+    def wall(self, case: Case, wetting: Mapping[str, float]) -> dict[str, tuple[float, float]]:
         """psi of the wetting densities, or the mean of psi in the adjacent fluid cells."""
         shown = zip(self.neighbour_fields(case), fluid_names(case), strict=True)
         if not wetting:
             return {name: (1.0, 0.0) for name, _ in shown}
         return {name: (0.0, float(self.potential(wetting[label]))) for name, label in shown}
 
-    def problems(self, case) -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """Errors: the form of G, the formula psi, forces, wetting and collisions."""
         found = super().problems(case)
         try:
@@ -213,7 +220,8 @@ class ShanChen(Coupling):
             found.append(f"force: found '{self.force}'; allowed: {', '.join(names('forcing'))}")
         return found + self._of_wetting(case) + self._of_collisions(case)
 
-    def _of_wetting(self, case) -> list[str]:
+    def _of_wetting(self, case: Case) -> list[str]:
+        """Errors of wetting densities: a fluid without one, other names, negative values."""
         found, labels = [], fluid_names(case)
         for key, boundary in solids(case):
             wetting = boundary.wetting or {}
@@ -224,7 +232,8 @@ class ShanChen(Coupling):
                       for label, rho in wetting.items() if rho < 0]  # fmt: skip
         return found
 
-    def _of_collisions(self, case) -> list[str]:
+    def _of_collisions(self, case: Case) -> list[str]:
+        """Errors of collisions: forces, equilibria and rates that the model does not support."""
         found = []
         for fluid in case.fluids:
             key, collision = case.key(fluid, "collision"), fluid.collision
@@ -248,11 +257,11 @@ class ShanChen(Coupling):
                              "without closure")  # fmt: skip
         return found
 
-    def warnings(self, case) -> list[str]:
-        """Warnings about the densities, viscosities and wetting, see `phases`."""
+    def warnings(self, case: Case) -> list[str]:
+        """Warnings: unstable states, collapse, mixing, tau near 1/2, viscosities, wetting."""
         return phase_warnings(self, case)
 
-    def stability(self, rho) -> np.ndarray:
+    def stability(self, rho: np.ndarray) -> np.ndarray:
         """Return the matrix delta_kl + G_kl psi_k dpsi_l/drho, (dp/drho) / cs2 of one fluid.
 
         A uniform state with densities `rho` is unstable if an eigenvalue is negative.
@@ -261,7 +270,7 @@ class ShanChen(Coupling):
         return np.eye(len(rho)) + self.matrix(len(rho)) * np.outer(psi, slope)
 
 
-def momentum_rate(collision, viscosity: float, lattice: Lattice) -> float:
+def momentum_rate(collision: Collision, viscosity: float, lattice: Lattice) -> float:
     """Return the rate at which a collision relaxes the first moments.
 
     0 if the collision conserves them, is not linear, or has a rate that varies from cell to cell.

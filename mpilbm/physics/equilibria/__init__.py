@@ -7,6 +7,8 @@ with a class derived from `Equilibrium` and `@register("equilibria", name)` that
 from fractions import Fraction
 from typing import ClassVar
 
+from mpilbm.model.case import Case
+from mpilbm.model.expressions import Expression, Stress, Vector
 from mpilbm.physics.algebra import dot, expanded, one_way
 from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import Parameters
@@ -26,11 +28,13 @@ class Equilibrium(Parameters):
     second_order: ClassVar[bool] = False  # Hermite moments above the second order are zero
     stress_order: ClassVar[int | None] = None  # stress = rho u u to this order in u; None: exact
 
-    def feq(self, lattice: Lattice, density, rho, u) -> list:
+    def feq(
+        self, lattice: Lattice, density: Expression, rho: Expression, u: Vector
+    ) -> list[Expression]:
         """Return Q expressions feq_i; `u` holds D expressions."""
         raise NotImplementedError
 
-    def jump(self, lattice: Lattice, rho, u, push) -> list:
+    def jump(self, lattice: Lattice, rho: Expression, u: Vector, push: Vector) -> list[Expression]:
         """Return Q expressions feq_i(rho, u + push) - feq_i(rho, u).
 
         The expressions are multiplied out; the plain difference would lose digits of a small push.
@@ -39,11 +43,11 @@ class Equilibrium(Parameters):
         feq = (self.feq(lattice, 0, rho, v) for v in (after, u))
         return [expanded(a - b) for a, b in zip(*feq, strict=True)]
 
-    def velocity(self, momentum, rho) -> list:
+    def velocity(self, momentum: Vector, rho: Expression) -> list[Expression]:
         """Return the velocity, D expressions, from the momentum per volume."""
         return [j / rho for j in momentum]
 
-    def problems(self, case) -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """Errors: a lattice on which the equilibrium is not defined."""
         if self.lattices is None or case.lattice.name in self.lattices:
             return []
@@ -51,7 +55,9 @@ class Equilibrium(Parameters):
                 f"allowed: {', '.join(self.lattices)}"]  # fmt: skip
 
 
-def with_moments(lattice: Lattice, density, momentum, stress) -> list:
+def with_moments(
+    lattice: Lattice, density: Expression, momentum: Vector, stress: Stress
+) -> list[Expression]:
     """Return Q populations with given moments of orders 0 to 2; all other moments are zero.
 
     `stress` = sum_i c_i c_i f_i - cs2 density 1, as {(a, b): expression} with a <= b. On lattices

@@ -1,5 +1,6 @@
 """The standard second-order equilibrium."""
 
+from mpilbm.model.expressions import Expression, Vector
 from mpilbm.physics.algebra import dot, one_way, pairs
 from mpilbm.physics.equilibria import Equilibrium, with_moments
 from mpilbm.physics.lattices import Lattice
@@ -17,7 +18,9 @@ class Compressible(Equilibrium):
 
     second_order = True
 
-    def feq(self, lattice: Lattice, density, rho, u) -> list:
+    def feq(
+        self, lattice: Lattice, density: Expression, rho: Expression, u: Vector
+    ) -> list[Expression]:
         """Return Q expressions feq_i; c_i and -c_i share the parts even and odd in c_i."""
         if lattice.isotropy < 4:
             flux = {(a, b): rho * u[a] * u[b] for a, b in pairs(lattice.D)}

@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+from mpilbm.model.expressions import Expression, Vector
 from mpilbm.physics.algebra import dot
 from mpilbm.physics.equilibria import Equilibrium
 from mpilbm.physics.lattices import Lattice
@@ -25,7 +26,9 @@ class DHumieres(Equilibrium):
     lattices = ("D3Q19",)
     any_unit = False
 
-    def feq(self, lattice: Lattice, density, rho, u) -> list:
+    def feq(
+        self, lattice: Lattice, density: Expression, rho: Expression, u: Vector
+    ) -> list[Expression]:
         """Return Q expressions feq_i, from the moments named in lattices/basis.py."""
         x, y, z = u
         jj = dot(u, u)
@@ -38,6 +41,6 @@ class DHumieres(Equilibrium):
         }  # fmt: skip
         return basis(lattice.c).populations(m)
 
-    def velocity(self, momentum, rho) -> list:
+    def velocity(self, momentum: Vector, rho: Expression) -> list[Expression]:
         """Return the momentum divided by rho_0 = 1."""
         return list(momentum)

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import prod
-from typing import Any
 
 from mpilbm.formulas.functions import sqrt, unnamed
+from mpilbm.model.expressions import Expression, Let, Vector
 from mpilbm.physics.algebra import dot, one_way
 from mpilbm.physics.equilibria import Equilibrium
 from mpilbm.physics.lattices import Lattice
@@ -30,23 +30,25 @@ class Entropic(Equilibrium):
     lattices = ("D2Q9", "D3Q15", "D3Q19", "D3Q27")
     stress_order = 3
 
-    def feq(self, lattice: Lattice, density, rho, u) -> list:
+    def feq(
+        self, lattice: Lattice, density: Expression, rho: Expression, u: Vector
+    ) -> list[Expression]:
         """Return Q expressions feq_i; if `density` is small, all terms are small."""
         return [w * (density + rho * g) for w, g in zip(lattice.w, growth(lattice, u), strict=True)]
 
-    def jump(self, lattice: Lattice, rho, u, push) -> list:
-        """As in the base class, computed with increments (see Changing)."""
+    def jump(self, lattice: Lattice, rho: Expression, u: Vector, push: Vector) -> list[Expression]:
+        """feq_i(rho, u + push) - feq_i(rho, u), computed with increments, see Changing."""
         pushed = [Changing(*pair) for pair in zip(u, push, strict=True)]
         changes = (g.change for g in growth(lattice, pushed))
         return [w * rho * g for w, g in zip(lattice.w, changes, strict=True)]
 
 
-def growth(lattice: Lattice, u) -> list:
+def growth(lattice: Lattice, u: Vector) -> list[Expression]:
     """Return feq_i / (w_i rho) - 1 for all i."""
     return product(lattice, u, excess(u)) if lattice.Q == 3**lattice.D else _series(lattice, u)
 
 
-def product(lattice: Lattice, u, e) -> list:
+def product(lattice: Lattice, u: Vector, e: Vector) -> list[Expression]:
     """Return prod_a (1 + A_a) - 1 for each direction.
 
     1 + A_a is the factor of axis a relative to its value at rest: A_a = -e_a for c_a = 0 and
@@ -65,7 +67,7 @@ def product(lattice: Lattice, u, e) -> list:
     return found
 
 
-def excess(u, let=unnamed) -> list:
+def excess(u: Vector, let: Let = unnamed) -> list[Expression]:
     """Return e_a = s_a - 1 = 3 u_a^2 / (1 + s_a) for each axis, with one division for all axes.
 
     sum_i c_ia^2 feq_i = rho (1 + 2 e_a) / 3.
@@ -81,14 +83,14 @@ def excess(u, let=unnamed) -> list:
     ]
 
 
-def _inverse_of_1_and_root(square):
+def _inverse_of_1_and_root(square: "Changing") -> "Changing":
     """Return 1 / (1 + sqrt(square)) of a Changing value."""
     before, after = (sqrt(part) for part in (square.value, square.value + square.change))
     fall = square.change / ((before + after) * (1 + before) * (1 + after))
     return Changing(1 / (1 + before), -fall)
 
 
-def _series(lattice: Lattice, u) -> list:
+def _series(lattice: Lattice, u: Vector) -> list[Expression]:
     """Return feq_i / (w_i rho) - 1 as a series in u to fourth order."""
     half, uu = Fraction(1, 2), dot(u, u)
     rest = uu * (Fraction(9, 8) * uu + -3 * half)
@@ -116,14 +118,14 @@ def _series(lattice: Lattice, u) -> list:
 class Changing:
     """A value and its increment; sums and products also compute the increment of the result."""
 
-    value: Any
-    change: Any = 0
+    value: Expression
+    change: Expression = 0
 
-    def __add__(self, other):
+    def __add__(self, other: Expression) -> "Changing":
         other = _changing(other)
         return Changing(self.value + other.value, self.change + other.change)
 
-    def __mul__(self, other):
+    def __mul__(self, other: Expression) -> "Changing":
         other = _changing(other)
         change = self.change * other.value + (self.value + self.change) * other.change
         return Changing(self.value * other.value, change)
@@ -131,5 +133,6 @@ class Changing:
     __radd__, __rmul__ = __add__, __mul__
 
 
-def _changing(value) -> Changing:
+def _changing(value: Expression) -> Changing:
+    """The value; with the increment 0 if it has none."""
     return value if isinstance(value, Changing) else Changing(value)

@@ -1,7 +1,9 @@
 """The equilibrium with all Hermite moments of a Maxwellian that a lattice can represent."""
 
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
+from mpilbm.model.expressions import Expression, Vector
 from mpilbm.physics.algebra import dot, one_way
 from mpilbm.physics.equilibria import Equilibrium
 from mpilbm.physics.equilibria.compressible import Compressible
@@ -26,7 +28,9 @@ class Hermite(Equilibrium):
 
     lattices = ("D2Q9", "D3Q19", "D3Q27")
 
-    def feq(self, lattice: Lattice, density, rho, u) -> list:
+    def feq(
+        self, lattice: Lattice, density: Expression, rho: Expression, u: Vector
+    ) -> list[Expression]:
         """Return Q expressions feq_i; the product P is computed as P - 1 to keep small digits."""
         if lattice.Q < 3**lattice.D:
             second = Compressible().feq(lattice, density, rho, u)
@@ -34,14 +38,16 @@ class Hermite(Equilibrium):
             return [x + y for x, y in zip(second, third_order(lattice, cubes), strict=True)]
         return [w * (density + rho * growth[0]) for w, growth in _growths(lattice, u, [0] * len(u))]
 
-    def jump(self, lattice: Lattice, rho, u, push) -> list:
-        """As in the base class; products are not expanded (D3Q27 would have thousands of terms)."""
+    def jump(self, lattice: Lattice, rho: Expression, u: Vector, push: Vector) -> list[Expression]:
+        """feq_i(rho, u + push) - feq_i(rho, u); not expanded, D3Q27 has thousands of terms."""
         if lattice.Q < 3**lattice.D:
             return super().jump(lattice, rho, u, push)
         return [w * rho * growth[1] for w, growth in _growths(lattice, u, push)]
 
 
-def _growths(lattice: Lattice, u, push):
+def _growths(
+    lattice: Lattice, u: Vector, push: Vector
+) -> Iterator[tuple[Fraction, tuple[Expression, Expression]]]:
     """Yield (w_i, (P_i - 1, increment of P_i from u to u + push)) for the products P_i."""
     for w, c in zip(lattice.w, lattice.c, strict=True):
         excess = rise = 0
@@ -60,7 +66,9 @@ def squares_and_others(lattice: Lattice) -> list[tuple[int, int]]:
     return [(b, a) for a in axes for b in axes if b != a]
 
 
-def third_order(lattice: Lattice, moments: dict) -> list:
+def third_order(
+    lattice: Lattice, moments: Mapping[tuple[int, int], Expression]
+) -> list[Expression]:
     """Return Q populations on D3Q19 with given third Hermite moments and zero lower moments.
 
         f_i = w_i / cs6 sum_a ((H_bba + H_cca) (m_bba + m_cca) / 2

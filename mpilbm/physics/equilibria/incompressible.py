@@ -1,5 +1,6 @@
 """The second-order equilibrium of a fluid with nearly constant density."""
 
+from mpilbm.model.expressions import Expression, Vector
 from mpilbm.physics.equilibria import Equilibrium
 from mpilbm.physics.equilibria.compressible import Compressible
 from mpilbm.physics.lattices import Lattice
@@ -19,10 +20,12 @@ class Incompressible(Equilibrium):
     any_unit = False
     second_order = True
 
-    def feq(self, lattice: Lattice, density, rho, u) -> list:
+    def feq(
+        self, lattice: Lattice, density: Expression, rho: Expression, u: Vector
+    ) -> list[Expression]:
         """Return Q expressions: `compressible` with rho_0 in place of rho, except in `density`."""
         return Compressible().feq(lattice, density, 1, u)
 
-    def velocity(self, momentum, rho) -> list:
+    def velocity(self, momentum: Vector, rho: Expression) -> list[Expression]:
         """Return the momentum divided by rho_0 = 1."""
         return list(momentum)

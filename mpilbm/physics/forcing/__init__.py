@@ -1,16 +1,20 @@
 """Body forces: the source term F_i of a collision.
 
-Imports only `physics/equilibria`, `formulas`, `units` and lower layers. To add a forcing scheme,
-write one file with a class derived from `Forcing` and `@register("forcing", name)` that defines
-`source`.
+Imports only `physics/collisions`, `physics/equilibria`, `formulas`, `units` and lower layers. To
+add a forcing scheme, write one file with a class derived from `Forcing` and
+`@register("forcing", name)` that defines `source`.
 """
 
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator
 
 from mpilbm.formulas.parser import FormulaError
-from mpilbm.formulas.values import CellValue, FieldValue, Vector
+from mpilbm.formulas.values import CellValue, FieldValue, Given
+from mpilbm.formulas.values import Vector as GivenVector
+from mpilbm.model.case import Case
+from mpilbm.model.expressions import Expression, Vector
+from mpilbm.physics.collisions import Collision
 from mpilbm.physics.lattices import Lattice
 from mpilbm.quantity import FORCE_DENSITY
 from mpilbm.registry import Parameters
@@ -31,7 +35,7 @@ class Forcing(Parameters):
     without a force, and F_i is added to f*_i.
     """
 
-    value: Annotated[Vector, FORCE_DENSITY] = Field(
+    value: Annotated[GivenVector, FORCE_DENSITY] = Field(
         description="force per volume, one entry per dimension: numbers, or formulas of x, y, z, "
         "t; or a file with the force in each cell",
         examples=[[1e-6, 0, 0]],
@@ -42,14 +46,14 @@ class Forcing(Parameters):
 
     @field_validator("value")
     @classmethod
-    def _two_or_three(cls, value):
+    def _two_or_three(cls, value: tuple[Given, ...] | str) -> tuple[Given, ...] | str:
         if not isinstance(value, str) and len(value) not in (2, 3):
             raise ValueError(
                 f"found {counted(len(value), 'component')}; allowed: one per dimension"
             )
         return value
 
-    def structure(self) -> dict:
+    def structure(self) -> dict[str, Any]:
         """The properties that determine the kernel text: all fields, of `value` only the form."""
         forms = [component.structure() for component in self.components()]
         return self.model_dump(exclude={"value"}) | {"formulas": forms}
@@ -70,14 +74,19 @@ class Forcing(Parameters):
         """Whether some component is an array or a function that is no formula."""
         return any(isinstance(value, FieldValue) for value in self.value)
 
-    def source(self, lattice: Lattice, collision, density, rho, u, F) -> list:
-        """Return Q expressions F_i from the force F and the velocity u of the collision, D each.
-
-        `collision` provides feq(lattice, density, rho, u) and velocity(momentum, rho).
-        """
+    def source(
+        self,
+        lattice: Lattice,
+        collision: Collision,
+        density: Expression,
+        rho: Expression,
+        u: Vector,
+        F: Vector,
+    ) -> list[Expression]:
+        """Return Q expressions F_i from the force F and the velocity u of the collision, D each."""
         raise NotImplementedError
 
-    def problems(self, case) -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """Errors: a wrong number of components, or formulas that cannot be evaluated.
 
         Formulas of x, y and z are not evaluated here; case/velocity_bounds.py evaluates them.

@@ -1,5 +1,7 @@
 """The force as an increment of the equilibrium velocity."""
 
+from mpilbm.model.expressions import Expression, Vector
+from mpilbm.physics.collisions import Collision
 from mpilbm.physics.forcing import Forcing
 from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import register
@@ -18,6 +20,14 @@ class ExactDifference(Forcing):
     inside = False
     second_order = True  # provided that `second_order` of the equilibrium is True
 
-    def source(self, lattice: Lattice, collision, density, rho, u, F) -> list:
+    def source(
+        self,
+        lattice: Lattice,
+        collision: Collision,
+        density: Expression,
+        rho: Expression,
+        u: Vector,
+        F: Vector,
+    ) -> list[Expression]:
         """Return Q expressions F_i; a small force loses no digits."""
         return collision.equilibrium.jump(lattice, rho, u, collision.velocity(F, rho))

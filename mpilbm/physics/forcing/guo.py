@@ -1,6 +1,8 @@
 """The second-order force term without lattice artefacts."""
 
+from mpilbm.model.expressions import Expression, Vector
 from mpilbm.physics.algebra import dot, one_way, pairs
+from mpilbm.physics.collisions import Collision
 from mpilbm.physics.equilibria import with_moments
 from mpilbm.physics.forcing import Forcing
 from mpilbm.physics.lattices import Lattice
@@ -18,7 +20,15 @@ class Guo(Forcing):
 
     second_order = True
 
-    def source(self, lattice: Lattice, collision, density, rho, u, F) -> list:
+    def source(
+        self,
+        lattice: Lattice,
+        collision: Collision,
+        density: Expression,
+        rho: Expression,
+        u: Vector,
+        F: Vector,
+    ) -> list[Expression]:
         """Return Q expressions F_i; c_i and -c_i share the parts that are even and odd in c_i."""
         if lattice.isotropy < 4:
             gained = {(a, b): u[a] * F[b] + u[b] * F[a] for a, b in pairs(lattice.D)}

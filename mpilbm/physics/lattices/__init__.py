@@ -4,13 +4,19 @@ Imports only `registry` and lower layers. To add a lattice, write one file with 
 `Lattice` and `@register("lattices", name)` that states `c`, `w` and `isotropy`.
 """
 
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations_with_replacement
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar
 
+from numpy.typing import NDArray
+
+from mpilbm.model.case import Case
 from mpilbm.registry import Parameters
 
 AXES = "xyz"
+
+Coordinate = TypeVar("Coordinate", int, NDArray[Any])
 
 
 class Lattice(Parameters):
@@ -36,7 +42,7 @@ class Lattice(Parameters):
     cs2: ClassVar[Fraction]
 
     @classmethod
-    def __pydantic_init_subclass__(cls, **_):
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
         cls.D, cls.Q = len(cls.c[0]), len(cls.c)
         if {tuple(-a for a in c) for c in cls.c} != set(cls.c) or len(set(cls.c)) != cls.Q:
             raise ValueError(f"{cls.__name__}: each c_i must occur once, and so must its opposite")
@@ -55,7 +61,7 @@ class Lattice(Parameters):
         return total
 
     @classmethod
-    def _check(cls):
+    def _check(cls) -> None:
         if cls.moment() != 1 or any(w <= 0 for w in cls.w) or any(cls.c[0]):
             raise ValueError(f"{cls.__name__}: weights must be positive and add up to 1, c_0 = 0")
         if cls.staggered and (cls.D < 3 or any(sum(c) % 2 for c in cls.c)):
@@ -71,7 +77,7 @@ class Lattice(Parameters):
         """c_i as (planes, rows, x). Planes lie along the slowest axis: z in 3D, y in 2D."""
         return self.offset_of(self.c[i])
 
-    def offset_of(self, c) -> tuple[int, int, int]:
+    def offset_of(self, c: Sequence[int]) -> tuple[int, int, int]:
         """A vector c (D components) as (planes, rows, x); in 2D the number of rows is 0."""
         return (c[2], c[1], c[0]) if self.D == 3 else (c[1], 0, c[0])
 
@@ -80,7 +86,7 @@ class Lattice(Parameters):
         """The volume of a stored cell, in cells of the full lattice: 2 if staggered, else 1."""
         return 2 if self.staggered else 1
 
-    def x(self, plane, row, k):
+    def x(self, plane: Coordinate | int, row: Coordinate | int, k: Coordinate) -> Coordinate:
         """The x coordinate, counted from 0, of stored cell `k` of a row; numbers or arrays."""
         return x_of(self.staggered, plane, row, k)
 
@@ -99,7 +105,7 @@ class Lattice(Parameters):
             for sign in (-1, 1)
         )
 
-    def problems(self, case) -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """Errors: on a staggered lattice, an odd size along x or along a periodic axis."""
         if not self.staggered or case.dimensions != self.D:
             return []
@@ -122,7 +128,9 @@ class Lattice(Parameters):
         return tuple(order.index(i) for i in range(self.Q))
 
 
-def x_of(staggered: bool, plane, row, k):
+def x_of(
+    staggered: bool, plane: Coordinate | int, row: Coordinate | int, k: Coordinate
+) -> Coordinate:
     """The x coordinate of stored cell k of a row; plane and row count from 0 in the box."""
     return 2 * k + (plane + row) % 2 if staggered else k
 

@@ -1,9 +1,13 @@
 """Orthogonal moments of a velocity set, derived from polynomials: the bases of `mrt`."""
 
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import product
 from math import gcd, lcm, prod
+
+from mpilbm.formulas.functions import unnamed
+from mpilbm.model.expressions import Expression, Let, Populations
 
 
 def polynomials(x: int, y: int, z: int) -> dict[str, int]:
@@ -24,10 +28,6 @@ def polynomials(x: int, y: int, z: int) -> dict[str, int]:
         "xyyzz_x": x * yy * zz, "xyyzz_y": y * zz * xx, "xyyzz_z": z * xx * yy,
         "xxyyzz": xx * yy * zz,
     }  # fmt: skip
-
-
-def _plain(name: str, value):
-    return value
 
 
 class Basis:
@@ -79,7 +79,7 @@ class Basis:
     def _speeds(self, i: int) -> tuple[int, ...]:
         return tuple(abs(a) for a in self.c[i])
 
-    def _parity(self, row) -> tuple[int, ...]:
+    def _parity(self, row: Sequence[int]) -> tuple[int, ...]:
         """For each axis 1 if the row is odd in it, else 0."""
         reflected = {v: row[self.c.index(self._speeds(i))] for i, v in enumerate(self.c)}
         for parity in product((0, 1), repeat=len(self.c[0])):
@@ -87,7 +87,7 @@ class Basis:
                 return parity
         raise ValueError(f"{row} is neither even nor odd in one of the axes")
 
-    def moments(self, f, let=_plain) -> dict:
+    def moments(self, f: Populations, let: Let = unnamed) -> dict[str, Expression]:
         """The moments of Q populations, {name: expression}; `let` names shared sums."""
         plus = {i: let(f"plus_{i}", f[i] + f[j]) if i != j else f[i] for i, j in self.pairs}
         minus = {i: let(f"minus_{i}", f[i] - f[j]) for i, j in self.pairs if i != j}
@@ -101,7 +101,7 @@ class Basis:
                 m[name] += self.rows[name][corner] * total
         return m
 
-    def populations(self, m: dict, let=_plain) -> list:
+    def populations(self, m: Mapping[str, Expression], let: Let = unnamed) -> list[Expression]:
         """The Q populations sum_k M_ki m_k / |M_k|^2; moments that are not in `m` are zero."""
         m = {k: let(f"n_{k}", v * Fraction(1, self.norm[k])) for k, v in m.items() if v != 0}
         even, odd = ({i: 0 for i, _ in self.pairs} for _ in "eo")
@@ -130,7 +130,7 @@ def sign(v: tuple[int, ...], parity: tuple[int, ...]) -> int:
     return prod(a**p for a, p in zip(v, parity, strict=True))
 
 
-def _letters(v) -> str:
+def _letters(v: Sequence[int]) -> str:
     return "".join(axis for axis, a in zip("xyz", v, strict=False) if a) or "0"
 
 

@@ -7,13 +7,14 @@ A scalar phi has populations g_i of its own, phi = sum_i g_i, on the cells of th
 Imports only the other folders of `physics`, `formulas`, `registry` and lower layers.
 """
 
-from typing import Any
-
+from mpilbm.model.expressions import Expression, Vector
 from mpilbm.physics.algebra import dot
 from mpilbm.physics.lattices import Lattice
 
 
-def equilibrium(lattice: Lattice, phi, u, capacity=1) -> list:
+def equilibrium(
+    lattice: Lattice, phi: Expression, u: Vector, capacity: Expression = 1
+) -> list[Expression]:
     """Return the Q expressions geq_i of a scalar phi in a flow of velocity u.
 
         geq_i = w_i phi (1 + c_i.u / cs2 + (c_i.u)^2 / (2 cs4) - u.u / (2 cs2))
@@ -36,6 +37,6 @@ def equilibrium(lattice: Lattice, phi, u, capacity=1) -> list:
     return found
 
 
-def weights(lattice: Lattice, value: Any) -> list:
+def weights(lattice: Lattice, value: Expression) -> list[Expression]:
     """Return w_i value, the populations of a scalar in a fluid at rest."""
     return [w * value for w in lattice.w]

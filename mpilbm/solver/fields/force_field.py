@@ -10,8 +10,8 @@ from mpilbm.case.case import Case
 from mpilbm.codegen.program import FORCE
 from mpilbm.formulas.values import FieldValue
 from mpilbm.geometry.build import Geometry
+from mpilbm.layouts import AnyGrid
 from mpilbm.parallel.slabs import Slab
-from mpilbm.solver.exchange_plan import AnyGrid
 from mpilbm.solver.timed_values import TimedArray
 
 PART_CELLS = 2**20  # whose force the host evaluates together

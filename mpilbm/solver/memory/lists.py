@@ -80,7 +80,7 @@ def _rates(case: Case, entries: EntryList) -> tuple[int, int, int]:
 def force_columns(case: Case) -> int:
     """Numbers of a body: its force and torque, and with `split` pressure and stress."""
     D = case.dimensions
-    return D + (3 if D == 3 else 1) + 2 * D * case.split
+    return D + (3 if D == 3 else 1) + 2 * D * case.needs.split
 
 
 def stress_values(case: Case) -> int:
@@ -94,9 +94,9 @@ def body_bytes(case: Case, slab: Slab, links: BodyLinks) -> np.ndarray:
     column, split = 8 * force_columns(case), AGAIN_BYTES + 8 * stress_values(case)
     for each in links.lists:
         measured = each.writes is Writes.MEASURED
-        numbers = 1 + case.split + case.framed  # places in chunks, stresses and frames
-        an_entry = NUMBER_BYTES * numbers if measured else split * case.split
-        an_entry += (2 * NUMBER_BYTES + column) * (measured and case.by_cell)
+        numbers = 1 + case.needs.split + case.needs.framed  # places in chunks, stresses and frames
+        an_entry = NUMBER_BYTES * numbers if measured else split * case.needs.split
+        an_entry += (2 * NUMBER_BYTES + column) * (measured and case.needs.by_cell)
         an_entry += NUMBER_BYTES * bool(each.boundary.state(case.lattice))
         plane = each.cells // (slab.shape[1] * slab.shape[2])
         found += an_entry * np.bincount(plane, minlength=slab.planes)

@@ -53,7 +53,7 @@ def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dic
             case.scalars[k].lattice, planes, rows, nx, None, case.ghost, storage
         )
         tables[f"scalar {case.labels[k]}"] = case.layout.buffers * carried.count * unit
-    if case.conductors:
+    if case.conductors and isinstance(grid, Grid):
         tables["materials"] = material_grid(grid).count
     return {
         "populations": len(case.fluids) * case.layout.buffers * grid.count * unit,
@@ -95,7 +95,7 @@ def more_bytes(case: Case, slab: Slab, lists: Sequence[EntryList]) -> np.ndarray
     listed = [each for each in lists if not (returning and each.boundary.reflects)]
     steps = len(case.fluids) * list_bytes(case, slab, listed)
     forces = np.zeros(slab.planes, np.int64)
-    if case.weighed:
+    if case.needs.weighed:
         forces = body_bytes(case, slab, BodyLinks.find(case, slab, lists))
     return np.stack([steps, forces, wall_bytes(case, slab, lists)], 1)
 

@@ -13,14 +13,14 @@ from mpilbm.solver.state import StateLaunch
 
 
 class Transport:
-    """The transport of the scalars with these numbers, see Case.transported.
+    """The transport of the scalars with these numbers, see Needs.transported.
 
     `fluxes`: those through walls, by the number of the scalar.
     """
 
     def __init__(self, diagnostics: Diagnostics, scalars: tuple[Populations, ...]):
         self.diagnostics = diagnostics
-        self.numbers = diagnostics.context.case.transported
+        self.numbers = diagnostics.context.case.needs.transported
         self.fluxes = {k: LinkFluxes(scalars[k]) for k in self.numbers}
         self.columns = 2 * diagnostics.lattice.D + 1  # of a scalar
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
 
+from mpilbm.formulas.values import Given
 from mpilbm.physics.boundaries import Condition
 from mpilbm.physics.boundary_capabilities import Capabilities, EdgeRank, LinkValue, PerLink, Reads
 
@@ -37,8 +38,8 @@ class ScalarBoundary(Condition):
         """The condition on a body, whose own boundary lies at its surface or half-way."""
         return self
 
-    def values(self) -> dict[str, float | str]:
-        """The fields in `numbers`: numbers and formulas."""
+    def values(self) -> dict[str, Given]:
+        """The fields in `numbers`: numbers, formulas and files."""
         return {key: getattr(self, key) for key in self.numbers}
 
     def held(self, values: Numbers) -> NDArray[Any] | None:

@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from mpilbm.model.cell import Cell
+from mpilbm.model.expressions import Expression
 from mpilbm.physics.scalars.boundaries import HALF_WAY, Numbers, ScalarBoundary
 from mpilbm.quantity import DIFFUSIVITY
 from mpilbm.registry import Parameters, register
@@ -53,6 +55,6 @@ class Conjugate(ScalarBoundary):
         """No value: the initial values of the body are those of its cells."""
         return np.empty(0)
 
-    def incoming(self, cell):
+    def incoming(self, cell: Cell) -> dict[int, Expression]:
         """The outgoing population of the same link; no link of a fluid cell belongs to the body."""
         return {i: cell.left[cell.lattice.opp[i]] for i in range(1, cell.lattice.Q)}

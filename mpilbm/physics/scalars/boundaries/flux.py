@@ -1,12 +1,15 @@
 """A given flux of the scalar through a wall; 0 is an adiabatic wall."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, PrivateAttr
 
-from mpilbm.formulas.values import Value
+from mpilbm.formulas.values import Given, Value
+from mpilbm.model.cell import Cell
+from mpilbm.model.expressions import Expression
+from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.scalars.boundaries import HALF_WAY, ON_BODY, Numbers, ScalarBoundary
 from mpilbm.quantity import SCALAR_FLUX
 from mpilbm.registry import register
@@ -30,22 +33,22 @@ class GivenFlux(ScalarBoundary):
 
     numbers = ("flux",)
 
-    def of_body(self, at_surface):
+    def of_body(self, at_surface: bool) -> Self:
         """With the area of the surface at each link."""
         found = self.model_copy()
         found._on_body = True
         return found
 
     @property
-    def capabilities(self):
+    def capabilities(self) -> Capabilities:
         """With a flux from a body, the normal of its surface at each link."""
         return ON_BODY if self._on_body and self.flux != 0 else HALF_WAY
 
-    def structure(self):
-        """As in the base class, whether there is a flux, and whether it is that of a body."""
+    def structure(self) -> dict[str, Any]:
+        """Properties that determine the kernel text, also whether there is a flux from a body."""
         return super().structure() | {"given": self.flux != 0, "on_body": self._on_body}
 
-    def values(self):
+    def values(self) -> dict[str, Given]:
         """The flux; empty for an adiabatic wall, which only reflects."""
         return super().values() if self.flux != 0 else {}
 
@@ -53,7 +56,7 @@ class GivenFlux(ScalarBoundary):
         """No value at an adiabatic wall; None with a flux."""
         return None if any(np.any(flux) for flux in values.values()) else np.empty(0)
 
-    def incoming(self, cell):
+    def incoming(self, cell: Cell) -> dict[int, Expression]:
         """The outgoing population of the same link, and the flux."""
         lattice, flux, found = cell.lattice, cell.values.get("flux", 0), {}
         for i in range(1, lattice.Q):

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mpilbm.model.cell import Cell
+from mpilbm.model.expressions import Expression
 from mpilbm.physics.algebra import dot
 from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.scalars.boundaries import Numbers, ScalarBoundary
@@ -25,7 +27,7 @@ class ScalarOutflow(ScalarBoundary):
         """No value."""
         return np.empty(0)
 
-    def incoming(self, cell):
+    def incoming(self, cell: Cell) -> dict[int, Expression]:
         """The populations that arrive in the cell inwards."""
         found = cell.inward(1).arrives
         return {i: found[i] for i, c in enumerate(cell.lattice.c) if dot(c, cell.normal) > 0}

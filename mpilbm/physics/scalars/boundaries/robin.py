@@ -1,11 +1,15 @@
 """Exchange with surroundings: a flux proportional to the difference at the wall."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from numpy.typing import NDArray
 from pydantic import Field, PrivateAttr
 
 from mpilbm.formulas.values import Value
+from mpilbm.model.case import Case
+from mpilbm.model.cell import Cell
+from mpilbm.model.expressions import Expression
+from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.scalars.boundaries import HALF_WAY, ON_BODY, Numbers, ScalarBoundary
 from mpilbm.quantity import KELVIN, TRANSFER
 from mpilbm.registry import register
@@ -31,23 +35,23 @@ class Robin(ScalarBoundary):
 
     numbers = ("h", "ambient")
 
-    def of_body(self, at_surface):
+    def of_body(self, at_surface: bool) -> Self:
         """With the area of the surface at each link."""
         found = self.model_copy()
         found._on_body = True
         return found
 
     @property
-    def capabilities(self):
+    def capabilities(self) -> Capabilities:
         """On a body, the normal of its surface at each link."""
         return ON_BODY if self._on_body else HALF_WAY
 
-    def structure(self):
-        """As in the base class, and whether the wall is that of a body."""
+    def structure(self) -> dict[str, Any]:
+        """Properties that determine the kernel text, also whether the wall is that of a body."""
         return super().structure() | {"on_body": self._on_body}
 
-    def problems(self, case):
-        """Those of the base class; a negative transfer coefficient."""
+    def problems(self, case: Case) -> list[str]:
+        """Errors of all conditions, and a negative transfer coefficient."""
         negative = isinstance(self.h, int | float) and self.h < 0
         found = [f"h: found {self.h:g}; allowed: 0 or more; remove the sign"] if negative else []
         return super().problems(case) + found
@@ -56,7 +60,7 @@ class Robin(ScalarBoundary):
         """The values of the surroundings; None where a coefficient is negative."""
         return values["ambient"] if (values["h"] >= 0).all() else None
 
-    def incoming(self, cell):
+    def incoming(self, cell: Cell) -> dict[int, Expression]:
         """The outgoing population of the same link, and the flux."""
         lattice, (h, ambient), found = cell.lattice, cell.values.values(), {}
         for i in range(1, lattice.Q):

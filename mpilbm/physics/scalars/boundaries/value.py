@@ -1,12 +1,15 @@
 """A given value of the scalar at a wall or an inlet."""
 
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from numpy.typing import NDArray
 from pydantic import Field, PrivateAttr
 
 from mpilbm.formulas.values import Value
+from mpilbm.model.cell import Cell
+from mpilbm.model.expressions import Expression
+from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.scalars.boundaries import AT_SURFACE, HALF_WAY, Numbers, ScalarBoundary
 from mpilbm.quantity import KELVIN
 from mpilbm.registry import register
@@ -34,30 +37,31 @@ class GivenValue(ScalarBoundary):
 
     numbers = ("value",)
 
-    def of_body(self, at_surface):
+    def of_body(self, at_surface: bool) -> Self:
         """With the distance of the wall along each link, if the body's boundary uses it, too."""
         found = self.model_copy()
         found._at_surface = at_surface
         return found
 
     @property
-    def capabilities(self):
+    def capabilities(self) -> Capabilities:
         """At the surface of a body, the distance of the wall along each link."""
         return AT_SURFACE if self._at_surface else HALF_WAY
 
-    def structure(self):
-        """As in the base class, and whether the wall lies at the surface of a body."""
+    def structure(self) -> dict[str, Any]:
+        """Properties that determine the kernel text, also whether the wall lies at a surface."""
         return super().structure() | {"interpolated": self._at_surface}
 
     def held(self, values: Numbers) -> NDArray[Any] | None:
         """The given values."""
         return values["value"]
 
-    def incoming(self, cell):
+    def incoming(self, cell: Cell) -> dict[int, Expression]:
         """The value at the wall, from the outgoing population of the same link."""
         return {i: self._entering(cell, i) for i in range(1, cell.lattice.Q)}
 
-    def _entering(self, cell, i: int):
+    def _entering(self, cell: Cell, i: int) -> Expression:
+        """The incoming population along c_i."""
         j, twice = cell.lattice.opp[i], 2 * cell.lattice.w[i] * cell.values["value"]
         if not self._at_surface:
             return -cell.left[j] + cell.at_wall(i, twice)

@@ -7,6 +7,7 @@ defines `rates` and `relax`.
 
 from typing import Any, ClassVar
 
+from mpilbm.model.expressions import Expression, Populations
 from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import Parameters
 
@@ -20,7 +21,7 @@ class ScalarCollision(Parameters):
 
     numbers: ClassVar[tuple[str, ...]] = ()  # fields that are arguments of the kernel
 
-    def structure(self) -> dict:
+    def structure(self) -> dict[str, Any]:
         """The properties that determine the kernel text: all fields except kernel arguments."""
         return self.model_dump(exclude=set(self.numbers))
 
@@ -39,6 +40,6 @@ class ScalarCollision(Parameters):
         """
         return ""
 
-    def relax(self, lattice: Lattice, d, *_: Any, **rates: Any) -> list:
+    def relax(self, lattice: Lattice, d: Populations, *_: Any, **rates: Any) -> list[Expression]:
         """Return R(d), Q expressions, from the Q deviations d = g - geq + S/2."""
         raise NotImplementedError

@@ -1,5 +1,6 @@
 """One relaxation rate for all populations of a scalar."""
 
+from mpilbm.model.expressions import Expression, Populations
 from mpilbm.physics.lattices import Lattice
 from mpilbm.physics.scalars.collisions import ScalarCollision
 from mpilbm.registry import register
@@ -17,6 +18,6 @@ class ScalarBGK(ScalarCollision):
         """Omega from the diffusivity."""
         return {"omega": 1 / (diffusivity / float(lattice.cs2) + 0.5)}
 
-    def relax(self, lattice: Lattice, d, omega) -> list:
+    def relax(self, lattice: Lattice, d: Populations, omega: Expression) -> list[Expression]:
         """Omega d_i."""
         return [omega * d_i for d_i in d]

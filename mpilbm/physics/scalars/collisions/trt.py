@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from mpilbm.model.expressions import Expression, Populations
 from mpilbm.physics.algebra import by_parity
 from mpilbm.physics.lattices import Lattice
 from mpilbm.physics.scalars.collisions import ScalarCollision
@@ -50,6 +51,8 @@ class ScalarTRT(ScalarCollision):
             f"{OSCILLATES}; where fronts are sharp, {fix}"
         )
 
-    def relax(self, lattice: Lattice, d, omega_plus, omega_minus) -> list:
+    def relax(
+        self, lattice: Lattice, d: Populations, omega_plus: Expression, omega_minus: Expression
+    ) -> list[Expression]:
         """omega_plus d_i^+ + omega_minus d_i^-, from each pair of opposite directions."""
         return by_parity(lattice.opp, d, omega_plus, omega_minus)

@@ -4,9 +4,11 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from mpilbm.case.tables.values import Size, Type
 from mpilbm.quantity import LENGTH
 from mpilbm.registry import Parameters
+
+Size = Annotated[int, Field(gt=0, lt=2**31)]
+Type = Literal["float32", "float64"]
 
 
 class Domain(Parameters):

@@ -110,7 +110,7 @@ def build_geometry(
     geometry = together(comm, build.build, case, slab, look)
     together(comm, memory_plan.require_host, *own, geometry.lists, geometry.around)
     cells = comm.allgather(int(geometry.fluid_cells.sum()))
-    build.require_fluid(case, sum(cells))
+    on_root(comm, build.require_fluid, case, sum(cells))
     parts = comm.gather(diagnosed[0])
     on_root(comm, geometry_findings.refuse, case, parts)
     return geometry, parts

@@ -1,7 +1,10 @@
 """Shape "voxels": spacing of voxels, axes of the scanner, grey values of images."""
 
 import gzip
+import struct
+import zlib
 from functools import partial
+from uuid import uuid4
 
 import h5py
 import numpy as np
@@ -39,15 +42,39 @@ def mha(path, **fields):
     return "a.mha"
 
 
-def tif(path, **options):
-    tifffile.imwrite(path / "a.tif", GREY, photometric="minisblack", **options)
+def tif(path, array=GREY, **options):
+    tifffile.imwrite(path / "a.tif", array, **{"photometric": "minisblack"} | options)
     return "a.tif"
+
+
+def imagej_in_nm(path, side):
+    """Cubes as ImageJ writes them: whole pixels for 1000000 nm."""
+    pixels = (1_000_000 // side, 1_000_000)
+    metadata = {"spacing": float(side), "unit": "nm"}
+    return tif(path, imagej=True, resolution=(pixels, pixels), metadata=metadata)
 
 
 def ome(path):
     metadata = {"axes": "ZYX", "PhysicalSizeX": 0.5, "PhysicalSizeY": 500, "PhysicalSizeZ": 2e-3,
                 "PhysicalSizeYUnit": "nm", "PhysicalSizeZUnit": "mm"}  # fmt: skip
     tifffile.imwrite(path / "a.ome.tif", GREY, metadata=metadata)
+    return "a.ome.tif"
+
+
+def ome_text(path, unit, quote='"'):
+    """As other programs write it, with an annotation that is no size of the image."""
+    sizes = "".join(f" PhysicalSize{axis}={quote}{size}{quote} PhysicalSize{axis}Unit={quote}{unit}"
+                    f"{quote}" for axis, size in zip("XYZ", (3, 3, 12), strict=True))  # fmt: skip
+    text = (
+        '<?xml version="1.0" encoding="UTF-8"?>'
+        '<OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06"><Image ID="Image:0">'
+        '<Pixels ID="Pixels:0" DimensionOrder="XYZCT" Type="uint8" SizeX="12" SizeY="5" SizeZ="7" '
+        f'SizeC="1" SizeT="1"{sizes}><Channel ID="Channel:0:0" SamplesPerPixel="1"/>'
+        f'<TiffData IFD="0" PlaneCount="7"/></Pixels></Image>'
+        '<StructuredAnnotations PhysicalSizeZ="3"/></OME>'
+    )
+    tifffile.imwrite(path / "a.ome.tif", GREY, description=text.encode(), metadata=None,
+                     photometric="minisblack")  # fmt: skip
     return "a.ome.tif"
 
 
@@ -74,6 +101,9 @@ FOUR = [
     partial(tif, imagej=True, metadata={"spacing": 4.0, "unit": "um"}),
     partial(tif, imagej=True, resolution=(5, 5), metadata={"spacing": 0.8}),
     ome,
+    partial(ome_text, unit="\u03bcm"),  # the Greek letter
+    partial(ome_text, unit="&#181;m", quote="'"),
+    partial(ome_text, unit="pixel"),  # of unknown length
     vtkhdf,
     element_size,
 ]
@@ -106,6 +136,9 @@ def test_voxels_that_are_no_cubes_are_refused_or_resampled(write, tmp_path):
         partial(mha, ElementSpacing="0.1 0.1 0.1"),
         partial(tif, imagej=True, resolution=(5, 5)),  # the spacing along z is unknown
         partial(tif, resolution=(72, 72)),
+        partial(imagej_in_nm, side=3000),
+        partial(imagej_in_nm, side=7000),
+        partial(mha, Orientation="RAI"),
     ],
 )
 def test_cubes_and_unknown_sides_are_used(write, tmp_path):
@@ -128,6 +161,23 @@ def test_sides_that_are_refused(write, text, tmp_path):
     with pytest.raises(ValueError, match=r".") as error:
         shape(tmp_path, file, resample=True)
     assert text in str(error.value)
+
+
+@pytest.mark.parametrize(("array", "dimensions"), [(GREY[0], 3), (GREY[None], 3), (GREY, 2)])
+def test_another_number_of_dimensions_is_refused_before_the_sides(array, dimensions, tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["rock"] = array
+        file["rock"].attrs["element_size_um"] = np.array([4.0, 2.0, 1.0])
+    with pytest.raises(ValueError, match=rf"has {array.ndim} dimensions, .* in {dimensions}D"):
+        shape(tmp_path, "a.h5", dimensions)
+
+
+def test_two_sides_of_a_volume_are_those_of_x_and_y(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["rock"] = GREY
+        file["rock"].attrs["element_size_um"] = np.array([2.0, 1.0])
+    found = solid(tmp_path, "a.h5", (NX, 2 * NY, NZ), solid=">= 128", resample=True)
+    np.testing.assert_array_equal(found, np.repeat(GREY, 2, axis=1) >= 128)
 
 
 @pytest.mark.parametrize(
@@ -222,6 +272,60 @@ def test_palettes_and_resolutions_of_images(tmp_path):
     assert np.array_equal(solid(tmp_path, "colour.png", box, solid="> 200"), GREY[0] > 200)
     with pytest.raises(ValueError, match=r"long.png' has voxels with the sides 2 x 1 along x, y"):
         shape(tmp_path, "long.png", 2)
+
+
+def test_a_resolution_without_a_unit(tmp_path):
+    """PNG: 1 pixel along x is as long as 4 along y."""
+    Image.fromarray(GREY[0]).save(tmp_path / "a.png")
+    chunk = b"pHYs" + struct.pack(">IIB", 1, 4, 0)
+    stored = (tmp_path / "a.png").read_bytes()
+    parts = stored[:33], struct.pack(">I", 9), chunk, struct.pack(">I", zlib.crc32(chunk))
+    (tmp_path / "a.png").write_bytes(b"".join(parts) + stored[33:])
+    with pytest.raises(ValueError, match=r"has voxels with the sides 4 x 1 along x, y"):
+        shape(tmp_path, "a.png", 2)
+
+
+def test_a_palette_with_8_bits(tmp_path):
+    """TIFF requires 16 bits; some programs write values up to 255."""
+    reverse = np.repeat(np.arange(256, dtype=np.uint16)[None, ::-1], 3, axis=0)
+    file = tif(tmp_path, photometric="palette", colormap=reverse)
+    assert np.array_equal(solid(tmp_path, file, solid="> 200"), GREY < 55)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int16"])
+def test_white_is_zero_of_values_without_a_largest_one(dtype, tmp_path):
+    file = tif(tmp_path, array=GREY.astype(dtype), photometric="miniswhite")
+    assert notes(tmp_path, file) == [
+        "note: body.rock.shape.file: 0 is white in this file (WhiteIsZero), but values of type "
+        f"{dtype} have no largest one: they are not inverted"
+    ]
+    assert np.array_equal(solid(tmp_path, file, solid="> 200"), GREY > 200)
+
+
+def test_an_ome_set_of_files(tmp_path):
+    numbers = [uuid4().urn for _ in range(2)]
+    pages = "".join(
+        f'<TiffData IFD="0" FirstZ="{k}" PlaneCount="1"><UUID FileName="{k}.ome.tif">{number}'
+        "</UUID></TiffData>" for k, number in enumerate(numbers)
+    )  # fmt: skip
+    for k, number in enumerate(numbers):
+        text = (
+            '<?xml version="1.0" encoding="UTF-8"?><OME UUID="' + number + '" xmlns='
+            '"http://www.openmicroscopy.org/Schemas/OME/2016-06"><Image ID="Image:0"><Pixels '
+            'ID="Pixels:0" DimensionOrder="XYZCT" Type="uint8" SizeX="12" SizeY="5" SizeZ="2" '
+            f'SizeC="1" SizeT="1"><Channel ID="Channel:0:0" SamplesPerPixel="1"/>{pages}'
+            "</Pixels></Image></OME>"
+        )
+        tifffile.imwrite(tmp_path / f"{k}.ome.tif", GREY[k], description=text.encode(),
+                         metadata=None, photometric="minisblack")  # fmt: skip
+    found = solid(tmp_path, "0.ome.tif", (NX, NY, 2), solid=">= 128")
+    assert np.array_equal(found, GREY[:2] >= 128)
+    for lost, kept in ("10", "01"):
+        (tmp_path / f"{lost}.ome.tif").rename(tmp_path / "away")
+        voxels._opened.cache_clear()
+        with pytest.raises(ValueError, match=r"is incomplete: 1 of its 2 pages are in other files"):
+            shape(tmp_path, f"{kept}.ome.tif")
+        (tmp_path / "away").rename(tmp_path / f"{lost}.ome.tif")
 
 
 def test_pages_that_were_appended_are_a_stack(tmp_path):

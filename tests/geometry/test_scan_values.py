@@ -79,6 +79,17 @@ def test_a_grey_scan_without_a_threshold(fluid, tmp_path):
     assert "shape.solid" not in check(tmp_path, "a.npy", more=', solid = "!= 0"').output
 
 
+def test_the_threshold_of_large_integers(tmp_path):
+    """All digits are needed; a porosity of 0 has no sign."""
+    values = scan((7, 5, 12)).astype(np.uint32) + 2_000_000_000
+    np.save(tmp_path / "a.npy", values)
+    text = check(tmp_path, "a.npy").output
+    threshold = int(text.partition("give solid = '>= ")[2].partition("'")[0])
+    assert f"porosity {(values < threshold).mean():.3f})" in text
+    assert 90 < threshold - 2_000_000_000 < 150
+    assert "values, porosity 0.000: " in text
+
+
 def test_labels_need_no_threshold(tmp_path):
     np.save(tmp_path / "a.npy", GREY % 4)
     assert "shape.solid" not in check(tmp_path, "a.npy").output

@@ -41,11 +41,10 @@ class Voxels(Shape):
     an image is y = 0. Images and TIFF require `pip install 'mpilbm[scans]'`.
 
     The volume is resampled, cropped, coarsened or refined, mirrored, padded and placed, in this
-    order. Cells
-    outside it are fluid. `domain.size` is not changed; `check` reports a volume of another size.
-    The spacing of voxels is read from `.nrrd`, `.mhd`, `.mha`, `.vtkhdf`, images, and TIFF of
-    ImageJ and OME. Values are grey values: those of images in which 0 is white are inverted, and
-    grey palettes are applied.
+    order. Cells outside it are fluid. `domain.size` is not changed; `check` reports a volume of
+    another size. The spacing of voxels is read from `.nrrd`, `.mhd`, `.mha`, HDF5, images and
+    TIFF. Values are grey values: those of images in which 0 is white are inverted, and grey
+    palettes are applied.
 
     Files are mapped into memory, or read plane by plane. Each rank reads the planes of its slab; a
     compressed `.npz`, `.nrrd` or `.mha` is decompressed up to these planes. Voxels have no surface
@@ -148,7 +147,7 @@ class Voxels(Shape):
         planes, values = self._planes(), self._planes().values
         if len(values.numbers) <= LABELS:
             return []
-        porosity, limit = 1 - planes.solid_share, f"{values.threshold:.6g}"
+        porosity, limit = max(0.0, 1 - planes.solid_share), values.threshold_text
         dark = values.share(values.numbers < float(limit))
         return [Finding(
             SERIOUS if porosity < CLOSED else WARNING, where,

@@ -76,10 +76,7 @@ def open_volume(source: Source) -> Volume:
             f"is a {what}, which contains its own size and type; remove {' and '.join(given)}"
         )
     try:
-        volume = kind.read(source)
-        if min(volume.array.shape, default=0) < 1:
-            raise ValueError("has no values; write it again")
-        return volume
+        return kind.read(source)
     except OSError as error:
         raise ValueError(f"cannot be read: {error.strerror or error}") from None
     except ValueError as error:  # with text of the file, which may be long

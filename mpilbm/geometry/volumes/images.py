@@ -73,7 +73,8 @@ def read(path: Path) -> Volume:
         try:
             with Image.open(path) as image:
                 mode, array, palette = image.mode, np.asarray(image), image.getpalette()
-                spacing = [side(1 / n) if n else nan for n in image.info.get("dpi", ())]
+                pixels = image.info.get("dpi", image.info.get("aspect", ()))  # per unit
+                spacing = [side(1 / n) if n else nan for n in pixels]
         except Image.DecompressionBombError:
             array = None
     if array is None:

@@ -5,6 +5,7 @@
 
 import io
 import zlib
+from contextlib import suppress
 from functools import partial
 from os.path import isfile
 from pathlib import Path
@@ -29,6 +30,7 @@ TYPES = {
     "MET_UINT": "u4", "MET_LONG_LONG": "i8", "MET_ULONG_LONG": "u8", "MET_FLOAT": "f4",
     "MET_DOUBLE": "f8",
 }  # fmt: skip
+MATRICES = "TransformMatrix", "Rotation", "Orientation"  # names of one key
 LONGEST = 1 << 16  # bytes of a line of the header, and lines
 BLOCK = 1 << 18  # compressed bytes that are read at a time
 
@@ -82,11 +84,11 @@ def _spacing(keys: dict[str, str], dimensions: int) -> tuple[tuple[float, ...], 
     """Sides of a voxel along x, y[, z], and a note on swapped axes; see Volume."""
     key = next((each for each in ("ElementSpacing", "ElementSize") if each in keys), None)
     sides = tuple(map(side, numbers(keys[key], key, dimensions))) if key else ()
-    for name in ("TransformMatrix", "Rotation", "Orientation"):
-        if name in keys:
-            parts = numbers(keys[name], name, dimensions**2)
-            rows = [parts[k : k + dimensions] for k in range(0, len(parts), dimensions)]
-            return sides, of_directions(rows, name)[1]
+    name = next((each for each in MATRICES if each in keys), "")
+    with suppress(ValueError):  # other texts, such as "RAI", are ignored
+        parts = numbers(keys.get(name, ""), name, dimensions**2)
+        rows = [parts[k : k + dimensions] for k in range(0, len(parts), dimensions)]
+        return sides, of_directions(rows, name)[1]
     return sides, ()
 
 

@@ -2,7 +2,6 @@
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from math import prod
 
@@ -41,18 +40,8 @@ class SolidPlanes:
         A cell is solid if at least half of its voxels are; with equal numbers it is solid.
         Raises ValueError, whose text follows the name of the file.
         """
-        array = volume.array
-        if min(array.shape, default=0) < 1:
-            raise ValueError("has no values; write it again")
-        if array.dtype.kind not in "biuf":
-            raise ValueError(f"has type {array.dtype}; save it as bool or uint8")
-        if dimensions == 2 and len(array.shape) == 3 and array.shape[0] == 1:
-            volume = replace(volume, array=array[0])
-            array = volume.array
-        if len(array.shape) != dimensions:
-            raise ValueError(f"has {len(array.shape)} dimensions, shape {tuple(array.shape)}; "
-                             f"allowed: {dimensions} in {dimensions}D")  # fmt: skip
-        self.volume, self.coarsen = volume, coarsen
+        self.volume, self.coarsen = volume.of_dimensions(dimensions), coarsen
+        array = self.volume.array
         self.spans = _spans(array.shape, crop)
         self.shape = tuple(
             _divided("xyz"[dimensions - 1 - k], span, coarsen) for k, span in enumerate(self.spans)

@@ -55,7 +55,8 @@ def cubic(volume: Volume, dimensions: int, resample: bool | None) -> Volume:
     its centre; False: use each voxel as a cube. Raises ValueError, whose text follows the name of
     the file, for voxels that are no cubes if it is None, and for sides that differ too much.
     """
-    sides = volume.spacing[:dimensions]
+    volume = volume.of_dimensions(dimensions)
+    sides = (*volume.spacing, nan, nan, nan)[:dimensions]
     known = [each for each in sides if isfinite(each)]
     if not known or max(known) <= (1 + EQUAL) * min(known):
         return volume
@@ -92,9 +93,8 @@ class Resampled:
     def __init__(self, array: Any, sides: Sequence[float]):
         """sides: of a voxel along x, y[, z], in sides of a cube."""
         self.array, self.dtype = array, array.dtype
-        each = [*reversed(sides)]
-        each = [1.0] * (len(array.shape) - len(each)) + each
-        self._index = [_nearest(n, s) for n, s in zip(array.shape, each, strict=True)]
+        each = zip(array.shape, reversed(sides), strict=True)
+        self._index = [_nearest(n, s) for n, s in each]
         self.shape: tuple[int, ...] = tuple(map(len, self._index))
         self._number, self._plane = -1, np.zeros(0)
         if hasattr(array, "following"):  # see Stream

@@ -4,6 +4,7 @@ import logging
 import re
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from html import unescape
 from math import nan, prod
 from pathlib import Path
 from struct import unpack
@@ -20,8 +21,11 @@ from mpilbm.system.library_errors import AGAIN, reading
 MOST_PER_STORED_BYTE = 1 << 16  # of any compression of planes that do not all have one value
 WHITE_IS_ZERO, PALETTE = 0, 3  # PhotometricInterpretation
 X_RESOLUTION, Y_RESOLUTION = 282, 283  # tags: pixels per unit
-OME_SIZE = re.compile(r'PhysicalSize([XYZ])(Unit)?="([^"]*)"')
-METRES = {"nm": 1e-9, "µm": 1e-6, "um": 1e-6, "mm": 1e-3, "cm": 1e-2, "m": 1.0}
+OME_PIXELS = re.compile(r"<(?:\w+:)?Pixels\s[^>]*>")
+OME_SIZE = re.compile(r"PhysicalSize([XYZ])(Unit)?\s*=\s*[\"']([^\"']*)")
+METRES = {"Å": 1e-10, "nm": 1e-9, "µm": 1e-6, "\u03bcm": 1e-6, "um": 1e-6, "mm": 1e-3, "cm": 1e-2,
+          "m": 1.0}  # fmt: skip
+IMAGEJ_UNITS = 1_000_000  # for which ImageJ writes a number of pixels, rounded down
 
 
 def stack(source: Source) -> Volume:
@@ -34,9 +38,15 @@ def stack(source: Source) -> Volume:
             first = file.pages[0].aspage()
             spacing = _spacing(file, first)
             convert, note = _meaning(first)
+            lost = sum(page is None for page in pages) if file.is_ome else 0
         if not pages:
             raise ValueError(f"has {len(file.series)} series of pages; allowed: one, with pages of "
                              "equal size and type; save the stack alone")  # fmt: skip
+        if lost:
+            raise ValueError(
+                f"is incomplete: {lost} of its {len(pages)} pages are in other files of the same "
+                "OME set, which are missing; copy them to its folder"
+            )
         if len(shape) not in (2, 3) or "S" in axes:
             raise ValueError(f"has pages of shape {shape[-3:]} with the axes {axes}; "
                              "allowed: grey images, one number per voxel; convert it")  # fmt: skip
@@ -146,13 +156,17 @@ def _require_stored(path: Path, shape: tuple[int, ...], dtype: np.dtype) -> None
 
 def _meaning(page: Any) -> tuple[Callable[[NDArray[Any]], NDArray[Any]] | None, str]:
     """The function from stored numbers to grey values, None if they are equal, and a note."""
-    kind, bits = np.dtype(page.dtype).kind, int(page.bitspersample)
-    if page.photometric == WHITE_IS_ZERO and kind in "bu":
-        most = (1 << bits) - 1
+    kind = np.dtype(page.dtype).kind
+    if page.photometric == WHITE_IS_ZERO:
+        if kind not in "bu":
+            return None, ("0 is white in this file (WhiteIsZero), but values of type "
+                          f"{page.dtype} have no largest one: they are not inverted")  # fmt: skip
+        most = (1 << int(page.bitspersample)) - 1
         note = f"0 is white in this file (WhiteIsZero): a stored v is read as {most} - v"
         return (np.logical_not if kind == "b" else lambda values: most - values), note
     if page.photometric == PALETTE and page.colormap is not None and kind == "u":
-        return of_palette(np.asarray(page.colormap).T >> 8)
+        colours = np.asarray(page.colormap).T
+        return of_palette(colours >> 8 if colours.max() > 255 else colours)  # some have 8 bits
     return None, ""
 
 
@@ -173,32 +187,47 @@ def of_palette(
     return lambda values: lookup[values], "the values are the grey values of its palette"
 
 
-def _spacing(file: Any, page: Any) -> tuple[float, float, float]:
+def _spacing(file: Any, page: Any) -> tuple[float, ...]:
     """Sides of a voxel along x, y, z from the metadata of OME and ImageJ, or the resolution."""
     if file.is_ome:
-        found = {axis + unit: value for axis, unit, value in OME_SIZE.findall(file.ome_metadata)}
-        x, y, z = (_ome(found, axis) for axis in "XYZ")
-        return x, y, z
-    x, y = (_per_pixel(page, tag) for tag in (X_RESOLUTION, Y_RESOLUTION))
-    if not file.is_imagej:
-        return x, y, nan
-    x, y = (1.0 if value != value else value for value in (x, y))  # a pixel is 1 by default
-    return x, y, side(float(file.imagej_metadata.get("spacing", nan)))
+        return _of_ome(file.ome_metadata)
+    z = side(float(file.imagej_metadata.get("spacing", nan))) if file.is_imagej else nan
+    x, y = (_per_pixel(page, tag, z) for tag in (X_RESOLUTION, Y_RESOLUTION))
+    if file.is_imagej:
+        x, y = (1.0 if value != value else value for value in (x, y))  # a pixel is 1 by default
+    return x, y, z
 
 
-def _ome(found: dict[str, str], axis: str) -> float:
-    """The side along an axis in metres; nan if it, or its unit, is unknown."""
+def _of_ome(metadata: str) -> tuple[float, ...]:
+    """Sides of a voxel along x, y, z of the first image; nan if one, or its unit, is unknown.
+
+    An unknown unit, such as "pixel", is used if all sides have it.
+    """
+    pixels = OME_PIXELS.search(metadata)
+    found = {axis + unit: unescape(value)
+             for axis, unit, value in OME_SIZE.findall(pixels[0] if pixels else "")}  # fmt: skip
+    units = {axis: found.get(f"{axis}Unit", "µm") for axis in "XYZ" if axis in found}
+    metres = METRES if len(set(units.values())) > 1 else dict.fromkeys(units.values(), 1.0)
+    return tuple(_ome_side(found.get(axis, ""), metres.get(units.get(axis, ""))) for axis in "XYZ")
+
+
+def _ome_side(text: str, unit: float | None) -> float:
     try:
-        return side(float(found[axis]) * METRES[found.get(f"{axis}Unit", "µm")])
-    except (KeyError, ValueError):
+        return side(float(text) * unit) if unit else nan
+    except ValueError:
         return nan
 
 
-def _per_pixel(page: Any, tag: int) -> float:
-    """The side of a pixel from a resolution; nan if it is unknown."""
+def _per_pixel(page: Any, tag: int, z: float) -> float:
+    """The side of a pixel from a resolution; nan if it is unknown.
+
+    z: the side along z. It is returned if ImageJ writes this resolution for it, a whole number of
+    pixels for 10^6 units: 142 for z = 7000.
+    """
     found = page.tags.get(tag)
     try:
         pixels, units = found.value
-        return side(units / pixels)
+        rounded = IMAGEJ_UNITS // z * units == IMAGEJ_UNITS * pixels
+        return z if rounded else side(units / pixels)
     except (AttributeError, TypeError, ValueError, ZeroDivisionError):
         return nan

@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -50,6 +50,23 @@ class Volume:
     chunk: int = 1
     spacing: tuple[float, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def of_dimensions(self, dimensions: int) -> "Volume":
+        """The volume with an array of these dimensions; in 2D, (1, ny, nx) becomes (ny, nx).
+
+        Raises ValueError, whose text follows the name of the file, for another array.
+        """
+        array = self.array
+        if min(array.shape, default=0) < 1:
+            raise ValueError(f"has no values; {AGAIN}")
+        if array.dtype.kind not in "biuf":
+            raise ValueError(f"has type {array.dtype}; save it as bool or uint8")
+        if dimensions == 2 and len(array.shape) == 3 and array.shape[0] == 1:
+            return replace(self, array=array[0])
+        if len(array.shape) != dimensions:
+            raise ValueError(f"has {len(array.shape)} dimensions, shape {tuple(array.shape)}; "
+                             f"allowed: {dimensions} in {dimensions}D")  # fmt: skip
+        return self
 
     def start(self, first: int) -> int:
         """The plane at which reading `first` begins: an earlier one in a compressed stream."""

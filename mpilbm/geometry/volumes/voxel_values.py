@@ -53,8 +53,15 @@ class VoxelValues:
 
     def number(self, k: int) -> str:
         """A value as text."""
-        value = self.numbers[k]
+        return self._text(self.numbers[k])
+
+    def _text(self, value: Any) -> str:
         return f"{value:.6g}" if self.numbers.dtype.kind == "f" else str(int(value))
+
+    @property
+    def threshold_text(self) -> str:
+        """The threshold as text."""
+        return self._text(self.threshold)
 
     def share(self, holds: NDArray[np.bool_]) -> float:
         """The share of the voxels with the values for which `holds` is true."""

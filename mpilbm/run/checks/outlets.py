@@ -188,7 +188,7 @@ class Outlets:
         self._repeated = {face: Repeated(self._every) for face in self._names}
 
     def check(self, step: int, speed: float) -> dict[str, Through]:
-        """The present flow at the outlets; `speed`: the largest in the box. Collective."""
+        """The present flow at the outlets; `speed`: the largest, given or so far. Collective."""
         found = self.cells.sample(ENTERING * speed)
         for face, flow in found.items():
             if self._repeated[face].update(step, flow.share > SHARES[0]):

@@ -8,7 +8,7 @@ from support.runs import run_case, summary
 
 from mpilbm.case.velocity_bounds import fastest
 from mpilbm.run import steady
-from mpilbm.run.checks.outlets import outlets, still
+from mpilbm.run.checks.outlets import inlets, outlets, still
 from mpilbm.run.checks.speeds import bounded
 from mpilbm.run.simulation import Simulation
 
@@ -127,6 +127,21 @@ def test_given_velocities_bound_flows_that_nothing_else_drives(case, expected):
 )
 def test_fluid_may_leave_through_outlets_only(case, expected):
     assert [face for face, _ in outlets(case)] == expected
+
+
+def test_inlets_along_a_channel_accelerate_the_flow():
+    """The mean at the outlet is 4.75 times the given speed."""
+    case = duct(
+        {"name": "free_slip", "where": ["y-"]}, IN | {"velocity": [0.01, 0]},
+        IN | {"where": ["y+"], "velocity": [0, -0.01]}, OUT, size=(60, 16),
+    )  # fmt: skip
+    with Simulation(case) as sim:
+        assert sim.march.watch._speeds._allowed() > 1.5 * 4.75
+
+
+def test_faces_along_a_stream_are_no_inlets():
+    stream = IN | {"where": ["x-", "y-", "y+"]}
+    assert [face for face, _ in inlets(duct(stream, OUT))] == ["x-"]
 
 
 def test_initial_speeds_count_after_a_restart(tmp_path):

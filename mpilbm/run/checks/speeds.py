@@ -23,7 +23,7 @@ from mpilbm.run.checks.places import OTHER, RAISE, place
 from mpilbm.verdicts.findings import WARNING, Finding, either
 
 TWICE = 2.0  # times the largest given speed
-PROFILE = (1.0, 1.5, 2.1)  # largest velocity, relative to its mean: walls across 0, 1, 2 axes
+PROFILE = (1.0, 1.5, 2.1)  # largest velocity / its mean: walls or inlets across 0, 1, 2 axes
 MARGIN = 1.2
 ROUNDED = 1.001  # of an initial speed
 NEARLY = 0.95  # of the largest speed: such an outlet is named in place of the fastest cell
@@ -98,34 +98,35 @@ class Speeds:
     def _compare(self, step: int, most: tuple[float, int], at_outlets: dict[str, Through]) -> None:
         """Compare the speed in the box, or that at outlets, with its limit; collective."""
         limit = self._limit = self._limit or self._allowed()
-        judged = [flow for face, flow in at_outlets.items() if self._is_open(face)]
-        outlet = max(judged, key=lambda flow: flow.speed, default=None)
+        judged = {face: flow for face, flow in at_outlets.items() if self._is_open(face)}
+        face = max(judged, key=lambda each: judged[each].speed, default="")
         anywhere = not (self._case.bodies and inlets(self._case))
-        least = NEARLY * most[0] if anywhere else 0.0
-        leaving = outlet if outlet and outlet.speed >= least else None
-        speed = leaving.speed if leaving else most[0] if anywhere else 0.0
+        speed, node, outlet = most[0] if anywhere else 0.0, None, ""
+        if judged and judged[face].speed >= NEARLY * speed:
+            speed, node, *_ = judged[face]
+            outlet = self._outlets.names[face]
         if not self._repeated.update(step, speed > limit * self._given):
             return
         ratio = speed / self._given
 
         def describe() -> Finding:
-            node = leaving.node if leaving else self._node(most[1])
-            return self._finding(step, ratio, speed, node, bool(leaving))
+            return self._finding(step, ratio, speed, node or self._node(most[1]), outlet)
 
         self._alarm.update(ratio / limit, describe)
 
     def _allowed(self) -> float:
         """The limit of the speed, relative to that given; collective."""
         faces, cells = [face for face, _ in inlets(self._case)], self._outlets.cells
-        closed = {face[0] for face, each in faces_of(self._case) if not each.face_flow.crosses}
-        across = closed - {face[0] for face in faces}
         if not faces:
             return TWICE
+        walls = {face[0] for face, each in faces_of(self._case) if not each.face_flow.crosses}
+        held = walls | {face[0] for face in faces}  # axes across which the velocity is given
+        leaves = [face for face in self._outlets.faces if self._is_open(face)]
+        across = max(len(held - {face[0]}) for face in leaves or faces)
         given = FaceCells(self._context, faces)
         area = sum(given.area(face) for face in faces)
-        leaves = [cells.area(face) for face in self._outlets.faces if self._is_open(face)]
-        narrowing = area / min([area, *leaves]) if area else 1.0
-        return max(TWICE, MARGIN * PROFILE[len(across)] * narrowing)
+        narrowing = area / min([area, *map(cells.area, leaves)]) if area else 1.0
+        return max(TWICE, MARGIN * PROFILE[across] * narrowing)
 
     def _is_open(self, face: str) -> bool:
         return self._outlets.cells.fluid[face] >= HALF
@@ -142,10 +143,11 @@ class Speeds:
         return next(each for each in context.comm.allgather(found) if each is not None)
 
     def _finding(
-        self, step: int, ratio: float, speed: float, node: tuple[int, ...], leaves: bool
+        self, step: int, ratio: float, speed: float, node: tuple[int, ...], outlet: str
     ) -> Finding:
+        """`outlet`: the condition at the outlet at which the node is, or ""."""
         here = place(self._case, node)
-        fix = either(here.fix, RAISE, OTHER, *still(self._case, here.name if leaves else ""))
+        fix = either(here.fix, RAISE, OTHER, *still(self._case, outlet))
         return Finding(
             WARNING, here.key or self._key,
             f"by step {step} the flow is {ratio:.3g} times as fast as the largest given speed, "

@@ -236,12 +236,13 @@ def from_registered(case: Case) -> list[Finding]:
 
 def scalar_collisions(case: Case) -> list[Finding]:
     """Collisions of scalars that are inaccurate at the diffusivity."""
-    periodic = all(case.domain.periodic) and not case.bodies
-    cautions = (
-        (each.key, each.collision.caution(each.diffusivity, each.lattice, periodic))
-        for each in case.scalars
-    )
-    return [Finding(NOTE, f"{key}.collision", caution) for key, caution in cautions if caution]
+    periodic, found = all(case.domain.periodic) and not case.bodies, []
+    for each in case.scalars:
+        if caution := each.collision.caution(each.diffusivity, each.lattice):
+            remedy = each.collision.remedy(each.lattice, periodic)
+            message = "; ".join(filter(None, (caution, remedy)))
+            found.append(Finding(NOTE, f"{each.key}.collision", message))
+    return found
 
 
 def scalar_viscosities(case: Case) -> list[Finding]:

@@ -16,6 +16,7 @@ from mpilbm.physics.boundaries import Boundary, key_of
 from mpilbm.verdicts.limits import DENSITIES, FAST, LARGEST_DENSITY, LEAST_DENSITY
 
 ALONG = 33  # points along each side of a face or body at which formulas are evaluated
+FINE = {2: 4096, 3: 256}  # and at TIMES steps, along each side of a face, by dimension: jets
 TIMES = 9  # steps of a run at which inflow and outflow are compared
 EVALUATIONS = 10**5  # of a formula at most; if a run has more steps, some are left out
 BLOCK_CELLS = 2**16  # evaluated together
@@ -28,14 +29,19 @@ def fastest(case: Case, boundary: Boundary, shape: Any = None) -> tuple[float, s
 
     If the speed exceeds a limit only after t = 0, the text also says when: the speed of sound or,
     if that is never exceeded, FAST times it. Formulas of t alone are evaluated at every step,
-    others at some points of the face or in the shape of a body (for a mask, of the whole box).
+    others at some points of the face or in the shape of a body (for a mask, of the whole box); at
+    a face also in all cells, or most, at some steps.
     """
     velocity = getattr(boundary, "velocity", None) or ()
     if all(isinstance(v, int | float) for v in velocity):
         return hypot(*velocity), ""
-    t, components = sampled(case, boundary, shape, velocity)
+    found = [sampled(case, boundary, shape, velocity)]
+    if boundary.where:
+        fine, times = FINE[case.dimensions], _spread(case.run.last, TIMES)
+        found.append(sampled(case, boundary, None, velocity, fine, times))
     with np.errstate(over="ignore"):  # an infinite speed is refused like other speeds
-        speed = np.sqrt(sum(np.square(v) for v in components))
+        speeds = [(t, np.sqrt(sum(np.square(v) for v in components))) for t, components in found]
+    t, speed = max(speeds, key=lambda each: each[1].max(initial=0))
     if not speed.size:
         return 0.0, ""
     fastest_at, most = speed.max(axis=1), float(speed.max())
@@ -169,8 +175,7 @@ def net_inflow(case: Case) -> Inflow | None:
 
     None if inflow and outflow are equal, or if the velocity at some face is not given.
     """
-    # steps at multiples of the golden ratio, which match no period of a formula
-    t = np.unique((case.run.last * (0.618034 * np.arange(TIMES) % 1)).astype(np.int64))
+    t = _spread(case.run.last, TIMES)
     net, gross = np.zeros(t.size), np.zeros(t.size)
     for boundary in case.boundaries:
         velocity = getattr(boundary, "velocity", None)
@@ -218,8 +223,7 @@ def sampled(
     steps = case.run.last if timed else 0
     most = max(2, EVALUATIONS // max(1, points))
     if t is None or not steps:
-        every = np.linspace(0, steps, min(steps + 1, most))
-        t = np.unique(every.astype(np.int64))
+        t = np.arange(steps + 1) if steps < most else _spread(steps, most)
     times = t[:, None].astype(np.float64)
     known = dict(zip(("nx", "ny", "nz"), case.domain.size, strict=False)) | places | {"t": times}
     found = [
@@ -227,6 +231,15 @@ def sampled(
         for formula, value in zip(formulas, values, strict=True)
     ]
     return t, [np.broadcast_to(each, (t.size, points)) for each in found]
+
+
+def _spread(last: int, count: int) -> np.ndarray:
+    """At most `count` steps from 0 to `last`, with both.
+
+    They are at multiples of the golden ratio, which match no period of a formula.
+    """
+    inner = last * (0.618034 * np.arange(count - 1) % 1)
+    return np.unique(np.append(inner, last).astype(np.int64))
 
 
 def _number(value: Any, t: np.ndarray, places: dict[str, np.ndarray]) -> float | np.ndarray:

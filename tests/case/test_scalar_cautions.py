@@ -6,6 +6,8 @@ from support.scalars import carried, flow
 from mpilbm.case.case import parse_case
 from mpilbm.case.case_findings import of_case
 from mpilbm.errors import CaseError
+from mpilbm.physics.scalars.collisions import ScalarCollision
+from mpilbm.physics.scalars.collisions.trt import ScalarTRT
 
 
 def notes(lattice="D2Q5", **scalar) -> list[str]:
@@ -33,6 +35,13 @@ def test_only_periodic_boxes_are_referred_to_bgk():
     (found,) = (str(each) for each in of_case(parse_case(tables, "test.toml"))
                 if "oscillates" in each.message)  # fmt: skip
     assert found.endswith("where fronts are sharp, use a finer box")
+
+
+def test_a_caution_without_a_remedy_stands_alone(monkeypatch):
+    """Plug-ins may define `caution` only."""
+    monkeypatch.setattr(ScalarTRT, "caution", lambda self, diffusivity, lattice: "oscillates")
+    monkeypatch.setattr(ScalarTRT, "remedy", ScalarCollision.remedy)
+    assert notes(diffusivity=0.004) == ["scalar.T.collision: oscillates"]
 
 
 def test_values_that_are_infinite_in_16_bits_are_refused():

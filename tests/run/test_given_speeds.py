@@ -6,8 +6,9 @@ from support.guarded import sounding
 from support.outputs_cases import make_case
 from support.runs import run_case, summary
 
+from mpilbm.case.velocity_bounds import fastest
 from mpilbm.run import steady
-from mpilbm.run.checks.outlets import outlets, still
+from mpilbm.run.checks.outlets import inlets, outlets, still
 from mpilbm.run.checks.speeds import bounded
 from mpilbm.run.simulation import Simulation
 
@@ -46,7 +47,8 @@ def test_sound_that_stays_in_the_box_is_found(tmp_path):
         key=lambda each: "enters" in each["message"],
     )
     assert (fast["severity"], fast["where"]) == ("warning", "boundary.1")
-    for words in ("times as fast as the largest given speed, 0.05 of boundary.0.velocity: 0.1",
+    for words in ("times as fast as the largest given speed, 0.05 cells/step of boundary.0.velocity"
+                  ": 0.1",
                   " in cell (", ", 39) at y+", "('equilibrium'", "and too fast first at step ",
                   "use 'characteristic' there"):  # fmt: skip
         assert words in fast["message"], words
@@ -102,6 +104,9 @@ def test_initial_and_later_speeds_count_as_given():
         (duct(WALLS, GIVES | {"rho": 1.01}, OUT), False),
         (duct(WALLS | {"velocity": [0.1, 0]}, periodic=(True, False)), True),
         (make_case((8, 8)), False),
+        (make_case((8, 8), fluid={"reynolds": 10, "length": 8, "velocity": 0.1}), False),
+        (duct(WALLS | {"velocity": [0.1, 0]}, GIVES | {"rho": "1 + 0.01*y/ny"}, COPY), False),
+        (duct(WALLS, IN | {"velocity": ["where(x > nx, 0.05, 0)", 0]}, OUT), False),
     ],
 )
 def test_given_velocities_bound_flows_that_nothing_else_drives(case, expected):
@@ -122,6 +127,57 @@ def test_given_velocities_bound_flows_that_nothing_else_drives(case, expected):
 )
 def test_fluid_may_leave_through_outlets_only(case, expected):
     assert [face for face, _ in outlets(case)] == expected
+
+
+def test_inlets_along_a_channel_accelerate_the_flow():
+    """The mean at the outlet is 4.75 times the given speed."""
+    case = duct(
+        {"name": "free_slip", "where": ["y-"]}, IN | {"velocity": [0.01, 0]},
+        IN | {"where": ["y+"], "velocity": [0, -0.01]}, OUT, size=(60, 16),
+    )  # fmt: skip
+    with Simulation(case) as sim:
+        assert sim.march.watch._speeds._allowed() > 1.5 * 4.75
+
+
+def test_faces_along_a_stream_are_no_inlets():
+    stream = IN | {"where": ["x-", "y-", "y+"]}
+    assert [face for face, _ in inlets(duct(stream, OUT))] == ["x-"]
+
+
+def test_initial_speeds_count_after_a_restart(tmp_path):
+    vortex = ["0.1*sin(pi*x/nx)*cos(pi*y/ny)", "-0.1*cos(pi*x/nx)*sin(pi*y/ny)"]
+    lid = {"name": "bounce_back", "where": ["y+"], "velocity": [0.01, 0]}
+    rest = {"name": "bounce_back", "where": ["x-", "x+", "y-"]}
+    for steps, options in ((EVERY, {}), (4 * EVERY, {"restart": "auto"})):
+        case = duct(
+            lid, rest, initial={"u": vortex}, run={"steps": steps}, fluid={"viscosity": 0.01},
+            output=[{"name": "checkpoint", "every": EVERY}],
+        )  # fmt: skip
+        run_case(case, tmp_path, **options)
+    findings = [each["message"] for each in summary(tmp_path)["findings"]]
+    assert not [message for message in findings if message.startswith("by step")]
+
+
+def test_sound_that_remains_after_an_inlet_has_stopped_is_no_flow(monkeypatch):
+    monkeypatch.setattr(steady, "CHECK_EVERY", 300)
+    stops = IN | {"velocity": ["where(t < 200, 0.05, 0)", 0]}
+    case = duct(WALLS, stops, COPY, size=(40, 16), run={"steps": 900})
+    assert not [line for line in found(case, 900) if "enters" in line]
+
+
+def test_a_jet_of_few_cells_is_a_given_speed():
+    """It is between those cells of the face at which formulas of the time are evaluated."""
+    jet = IN | {"velocity": ["where(abs(y - 70.5) < 1, 0.05, 0)", 0]}
+    assert found(duct(WALLS, jet, OUT | {"name": "characteristic"}, size=(8, 256)), 3 * EVERY) == []
+
+
+def test_a_time_that_all_evenly_spaced_steps_miss():
+    """Of 90 000 steps at most 91 are evaluated at this face, and 1000 steps are a period."""
+    swings = IN | {"velocity": ["0.05*sin(2*pi*t/1000)*sin(pi*y/ny)*sin(pi*z/nz)", 0, 0]}
+    size = (4, 33, 33)
+    case = make_case(size, [], domain={"size": list(size), "periodic": [False, True, True]},
+                     boundary=[swings, OUT], run={"steps": 90_000})  # fmt: skip
+    assert fastest(case, case.boundaries[0])[0] > 0.045
 
 
 def test_a_flow_between_bodies_may_be_fast():

@@ -31,7 +31,11 @@ SHARES = (0.01, 0.2)  # of an outlet through which fluid enters: levels of the w
 
 def inlets(case: Case) -> list[tuple[str, Boundary]]:
     """The faces through which a given velocity leads, with their boundaries."""
-    return [(face, each) for face, each in faces_of(case) if each.face_flow is FaceFlow.GIVEN]
+    return [
+        (face, each)
+        for face, each in faces_of(case)
+        if each.face_flow is FaceFlow.GIVEN and getattr(each, "velocity", ())["xyz".index(face[0])]
+    ]
 
 
 def outlets(case: Case) -> list[tuple[str, Boundary]]:
@@ -177,18 +181,18 @@ class Outlets:
 
     def __init__(self, context: Context, every: int):
         self._context, self._every = context, every
-        self._names = {face: each.name for face, each in outlets(context.case)}
-        self.faces = tuple(self._names)
+        self.names = {face: each.name for face, each in outlets(context.case)}
+        self.faces = tuple(self.names)
         self.cells = FaceCells(context, self.faces)
-        self._alarms = {face: Alarm(context, SHARES) for face in self._names}
+        self._alarms = {face: Alarm(context, SHARES) for face in self.names}
         self.forget()
 
     def forget(self) -> None:
         """Begin again, because the state was replaced."""
-        self._repeated = {face: Repeated(self._every) for face in self._names}
+        self._repeated = {face: Repeated(self._every) for face in self.names}
 
     def check(self, step: int, speed: float) -> dict[str, Through]:
-        """The present flow at the outlets; `speed`: the largest in the box. Collective."""
+        """The present flow at the outlets; `speed`: the largest, given or so far. Collective."""
         found = self.cells.sample(ENTERING * speed)
         for face, flow in found.items():
             if self._repeated[face].update(step, flow.share > SHARES[0]):
@@ -196,7 +200,7 @@ class Outlets:
         return found
 
     def _finding(self, step: int, face: str, flow: Through) -> Finding:
-        case, name, first = self._context.case, self._names[face], self._repeated[face].first
+        case, name, first = self._context.case, self.names[face], self._repeated[face].first
         key = next(f"boundary.{k}" for k, each in enumerate(case.boundaries) if face in each.where)
         return Finding(
             WARNING, key,

@@ -57,13 +57,11 @@ class Place(NamedTuple):
 
     text  the cell, with the faces at which it is and their boundaries
     key   that of the first of these boundaries; "" inside of the box
-    name  of that boundary
     fix   other conditions at these faces, as advice; "" inside of the box
     """
 
     text: str
     key: str
-    name: str
     fix: str
 
 
@@ -73,15 +71,15 @@ def place(case: Case, node: Sequence[int]) -> Place:
     cell = (x, plane) if case.dimensions == 2 else (x, row, plane)
     text = f"cell ({', '.join(map(str, cell))})"
     faces = [face for face in closed_faces(case) if _touches(case, cell, face)]
-    here = {f"boundary.{k}": each.name for k, each in enumerate(case.boundaries)
-            if set(each.where) & set(faces)}  # fmt: skip
+    here = {f"boundary.{k}": each.name
+            for face in faces for k, each in enumerate(case.boundaries)
+            if face in each.where}  # fmt: skip
     if not here:
-        return Place(text, "", "", "")
+        return Place(text, "", "")
     names = dict.fromkeys(here.values())
     text += f" at {' and '.join(faces)} ({' and '.join(map(repr, names))})"
     other = "" if SAFEST in names else f", such as '{SAFEST}'"
-    key, name = next(iter(here.items()))
-    return Place(text, key, name, f"give these faces other conditions{other}")
+    return Place(text, next(iter(here)), f"give these faces other conditions{other}")
 
 
 def _touches(case: Case, cell: Sequence[int], face: str) -> bool:

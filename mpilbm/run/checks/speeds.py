@@ -12,15 +12,18 @@ most of them are solid.
 """
 
 from mpilbm.case.case import Case
-from mpilbm.case.velocity_bounds import largest_speed
+from mpilbm.case.checks import owners
+from mpilbm.case.velocity_bounds import fastest, initial_range, largest_speed
+from mpilbm.formulas.values import CellValue
 from mpilbm.outputs import Context
+from mpilbm.parallel.agree import on_root
 from mpilbm.run.checks.alarms import Alarm, Repeated
 from mpilbm.run.checks.outlets import FaceCells, Outlets, Through, faces_of, inlets, still
 from mpilbm.run.checks.places import OTHER, RAISE, place
 from mpilbm.verdicts.findings import WARNING, Finding, either
 
 TWICE = 2.0  # times the largest given speed
-PROFILE = (1.0, 1.5, 2.1)  # largest velocity, relative to its mean: walls across 0, 1, 2 axes
+PROFILE = (1.0, 1.5, 2.1)  # largest velocity / its mean: walls or inlets across 0, 1, 2 axes
 MARGIN = 1.2
 ROUNDED = 1.001  # of an initial speed
 NEARLY = 0.95  # of the largest speed: such an outlet is named in place of the fastest cell
@@ -28,29 +31,24 @@ HALF = 0.5  # share of fluid cells below which an outlet is the surface of a por
 LEVELS = (1.0, 2.0)  # of the speed, relative to its limit: levels of the warning
 
 
-def _velocities(case: Case) -> list[tuple]:
-    """The velocities that boundaries give."""
-    owners = [*case.boundaries, *(body.boundary for body in case.bodies)]
-    return [tuple(getattr(each, "velocity", None) or ()) for each in owners]
-
-
 def bounded(case: Case) -> bool:
     """Whether given velocities alone drive the flow, and bound its speed."""
-    densities = [getattr(each, "rho", None) for each in case.boundaries]
+    densities = {getattr(each, "rho", None) for each in case.boundaries} - {None}
     driven = (
         bool(case.coupling)
         or any(case.force_on(number) for number in range(len(case.fluids)))
         or case.buoyancy is not None
         or any(each.joins_faces for each in case.boundaries)
-        or len({rho for rho in densities if rho is not None}) > 1
+        or len(densities) > 1
+        or not all(isinstance(rho, int | float) for rho in densities)
     )
-    return not driven and any(any(velocity) for velocity in _velocities(case))
+    return not driven and any(fastest(case, each, shape)[0] for _, each, shape in owners(case))
 
 
 class Speeds:
     """Compares the speed with the largest given one, and reports a finding.
 
-    `every`: see Repeated. The initial velocities count as given.
+    `every`: see Repeated. The initial velocities count as given. Created on all ranks.
     """
 
     def __init__(self, context: Context, every: int):
@@ -58,6 +56,13 @@ class Speeds:
         self._outlets = Outlets(context, every)
         self._bounded = bounded(self._case)
         self._given, self._key = largest_speed(self._case)
+        if self._bounded and context.first_step:  # a restart
+            self._given, self._key = on_root(context.comm, self._with_initial)
+        self._timed = any(
+            CellValue("u", value, self._case.dimensions).timed
+            for _, each, _ in owners(self._case)
+            for value in getattr(each, "velocity", None) or ()
+        )
         self._alarm = Alarm(context, LEVELS)
         self._limit: float | None = None  # of the speed, relative to that given
         self.forget(context.first_step == 0)
@@ -81,48 +86,47 @@ class Speeds:
             if speed > ROUNDED * self._given:
                 self._given, self._key = speed, self._case.fluids[0].initial.key_of_velocity
             return
-        at_outlets = self._outlets.check(step, speed)
-        if self._bounded and self._known(step):
+        at_outlets = self._outlets.check(step, max(context.totals.fastest, self._given))
+        if self._bounded and (step <= self._case.run.last or not self._timed):
             self._compare(step, (speed, plane), at_outlets)
 
-    def _known(self, step: int) -> bool:
-        """Whether the largest given speed is known at a step: `run.steps` bounds formulas of t."""
-        fixed = all(isinstance(n, int | float) for v in _velocities(self._case) for n in v)
-        return fixed or step <= self._case.run.last
+    def _with_initial(self) -> tuple[float, str]:
+        """The largest given speed and its key, with the initial fields of the case."""
+        fluids = self._case.fluids
+        return largest_speed(self._case, [initial_range(self._case, each) for each in fluids])
 
-    def _compare(
-        self, step: int, fastest: tuple[float, int], at_outlets: dict[str, Through]
-    ) -> None:
+    def _compare(self, step: int, most: tuple[float, int], at_outlets: dict[str, Through]) -> None:
         """Compare the speed in the box, or that at outlets, with its limit; collective."""
         limit = self._limit = self._limit or self._allowed()
-        judged = [flow for face, flow in at_outlets.items() if self._is_open(face)]
-        outlet = max(judged, key=lambda flow: flow.speed, default=None)
+        judged = {face: flow for face, flow in at_outlets.items() if self._is_open(face)}
+        face = max(judged, key=lambda each: judged[each].speed, default="")
         anywhere = not (self._case.bodies and inlets(self._case))
-        least = NEARLY * fastest[0] if anywhere else 0.0
-        leaving = outlet if outlet and outlet.speed >= least else None
-        speed = leaving.speed if leaving else fastest[0] if anywhere else 0.0
+        speed, node, outlet = most[0] if anywhere else 0.0, None, ""
+        if judged and judged[face].speed >= NEARLY * speed:
+            speed, node, *_ = judged[face]
+            outlet = self._outlets.names[face]
         if not self._repeated.update(step, speed > limit * self._given):
             return
         ratio = speed / self._given
 
         def describe() -> Finding:
-            node = leaving.node if leaving else self._node(fastest[1])
-            return self._finding(step, ratio, speed, node)
+            return self._finding(step, ratio, speed, node or self._node(most[1]), outlet)
 
         self._alarm.update(ratio / limit, describe)
 
     def _allowed(self) -> float:
         """The limit of the speed, relative to that given; collective."""
         faces, cells = [face for face, _ in inlets(self._case)], self._outlets.cells
-        closed = {face[0] for face, each in faces_of(self._case) if not each.face_flow.crosses}
-        across = closed - {face[0] for face in faces}
         if not faces:
             return TWICE
+        walls = {face[0] for face, each in faces_of(self._case) if not each.face_flow.crosses}
+        held = walls | {face[0] for face in faces}  # axes across which the velocity is given
+        leaves = [face for face in self._outlets.faces if self._is_open(face)]
+        across = max(len(held - {face[0]}) for face in leaves or faces)
         given = FaceCells(self._context, faces)
         area = sum(given.area(face) for face in faces)
-        leaves = [cells.area(face) for face in self._outlets.faces if self._is_open(face)]
-        narrowing = area / min([area, *leaves]) if area else 1.0
-        return max(TWICE, MARGIN * PROFILE[len(across)] * narrowing)
+        narrowing = area / min([area, *map(cells.area, leaves)]) if area else 1.0
+        return max(TWICE, MARGIN * PROFILE[across] * narrowing)
 
     def _is_open(self, face: str) -> bool:
         return self._outlets.cells.fluid[face] >= HALF
@@ -138,12 +142,16 @@ class Speeds:
             found = plane, row, int(self._case.lattice.x(plane, row, k))
         return next(each for each in context.comm.allgather(found) if each is not None)
 
-    def _finding(self, step: int, ratio: float, speed: float, node: tuple[int, ...]) -> Finding:
+    def _finding(
+        self, step: int, ratio: float, speed: float, node: tuple[int, ...], outlet: str
+    ) -> Finding:
+        """`outlet`: the condition at the outlet at which the node is, or ""."""
         here = place(self._case, node)
-        fix = either(here.fix, RAISE, OTHER, *still(self._case, here.name))
+        fix = either(here.fix, RAISE, OTHER, *still(self._case, outlet))
         return Finding(
             WARNING, here.key or self._key,
             f"by step {step} the flow is {ratio:.3g} times as fast as the largest given speed, "
-            f"{self._given:.3g} of {self._key}: {speed:.3g} in {here.text}, and too fast first "
-            f"at step {self._repeated.first}: it is unstable, or sound stays in the box; {fix}",
+            f"{self._given:.3g} cells/step of {self._key}: {speed:.3g} in {here.text}, and too "
+            f"fast first at step {self._repeated.first}: it is unstable, or sound stays in the "
+            f"box; {fix}",
         )  # fmt: skip

@@ -33,8 +33,12 @@ class ScalarCollision(Parameters):
         """The numeric arguments of the kernel by name: the rates."""
         return self.rates(diffusivity, lattice)
 
-    def caution(self, diffusivity: float, lattice: Lattice, periodic: bool) -> str:
-        """A sentence about values that may be inaccurate at this diffusivity; empty: none.
+    def caution(self, diffusivity: float, lattice: Lattice) -> str:
+        """A sentence about values that may be inaccurate at this diffusivity; empty: none."""
+        return ""
+
+    def remedy(self, lattice: Lattice, periodic: bool) -> str:
+        """Changes of the case that avoid what `caution` reports; empty: it contains them.
 
         `periodic`: whether the box has no faces and no bodies.
         """

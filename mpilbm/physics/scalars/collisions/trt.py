@@ -34,22 +34,22 @@ class ScalarTRT(ScalarCollision):
         odd = diffusivity / float(lattice.cs2)
         return {"omega_plus": 1 / (self.magic / odd + 0.5), "omega_minus": 1 / (odd + 0.5)}
 
-    def caution(self, diffusivity: float, lattice: Lattice, periodic: bool) -> str:
-        """That values oscillate behind sharp fronts, where tau - 1/2 is small.
-
-        Only periodic boxes without bodies are referred to bgk: next to an inlet it was unstable.
-        """
+    def caution(self, diffusivity: float, lattice: Lattice) -> str:
+        """That values oscillate behind sharp fronts, where tau - 1/2 is small."""
         odd = diffusivity / float(lattice.cs2)
         if odd > OSCILLATES or self.magic <= odd:
             return ""
-        dense, fix = "D2Q9" if lattice.D == 2 else "D3Q19", "use a finer box"
-        if periodic:
-            other = "" if lattice.name == dense else f' and lattice = "{dense}"'
-            fix += f', or set collision = {{name = "bgk"}}{other}'
-        return (
-            f"trt oscillates behind sharp fronts, since tau - 1/2 is {odd:.2g}, below "
-            f"{OSCILLATES}; where fronts are sharp, {fix}"
-        )
+        small = f"tau - 1/2 is {odd:.2g}, below {OSCILLATES}"
+        return f"trt oscillates behind sharp fronts, since {small}"
+
+    def remedy(self, lattice: Lattice, periodic: bool) -> str:
+        """A finer box or, without faces and bodies, bgk: next to an inlet it was unstable."""
+        fix = "where fronts are sharp, use a finer box"
+        if not periodic:
+            return fix
+        dense = "D2Q9" if lattice.D == 2 else "D3Q19"
+        other = "" if lattice.name == dense else f' and lattice = "{dense}"'
+        return f'{fix}, or set collision = {{name = "bgk"}}{other}'
 
     def relax(
         self, lattice: Lattice, d: Populations, omega_plus: Expression, omega_minus: Expression

@@ -3,6 +3,7 @@
 Lengths are in cells, times in steps; nu = cs2 (tau - 1/2).
 """
 
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
@@ -59,6 +60,12 @@ def lattice_text(dimension: Dimension) -> str:
     above, below = ([f"{name}^{abs(n):g}" if abs(n) != 1 else name
                      for name, n in powers if n * sign > 0] for sign in (1, -1))  # fmt: skip
     return "/".join([" ".join(above) or "1", *below])
+
+
+def si_text(name: str) -> str:
+    """The SI unit in the name of a column: kg m/s of kg_m_per_s."""
+    text = f" {name}".replace("_per_", "/").replace(" per_", "1/").replace("_", " ").strip()
+    return re.sub("([a-z])([2-9])", r"\1^\2", text)
 
 
 def field_unit(units: Units | None, field: str) -> tuple[float, str]:

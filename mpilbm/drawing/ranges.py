@@ -67,5 +67,7 @@ def show_range(axis: "Axes", time: np.ndarray, curves: Sequence[np.ndarray]) -> 
         return
     space = 0.05 * (found.high - found.low)
     axis.set_ylim(found.low - space, found.high + space)
-    axis.text(0.99, 0.02, found.note, transform=axis.transAxes, ha="right", va="bottom",
-              fontsize=8, color="0.3", bbox=BACK)  # fmt: skip
+    above = any((each > found.high).any() for each in curves)  # on this side is a margin
+    place, va = (0.97, "top") if above else (0.03, "bottom")
+    axis.text(0.5, place, found.note, transform=axis.transAxes, ha="center", va=va, fontsize=8,
+              color="0.3", bbox=BACK)  # fmt: skip

@@ -21,8 +21,7 @@ def fit(figure: "Figure") -> None:
         if text.get_text() == figure.get_suptitle():
             rows[-1] = _divide(text, ends)
     for axis in figure.axes:
-        place = axis.get_subplotspec()
-        row = place.rowspan.start if place else 0
+        row = _row(axis) or 0
         rows[row] = max(rows.get(row, 0.0), _divide(axis.title, _column(figure, axis)))
     if more := sum(rows.values()):
         width, height = figure.get_size_inches()
@@ -30,13 +29,20 @@ def fit(figure: "Figure") -> None:
 
 
 def _column(figure: "Figure", axis: "Axes") -> tuple[float, float]:
-    """The pixels from which to which a panel and its labels extend, side by side with others."""
+    """The pixels that a title may occupy: half-way to the panels at the left and at the right."""
+    frame, row = axis.get_window_extent(), _row(axis)
+    others = [
+        each.get_window_extent() for each in figure.axes if row is not None and _row(each) == row
+    ]
+    left = [(each.x1 + frame.x0) / 2 for each in others if each.x1 <= frame.x0]
+    right = [(each.x0 + frame.x1) / 2 for each in others if each.x0 >= frame.x1]
+    return max(left, default=0.0), min(right, default=figure.bbox.width)
+
+
+def _row(axis: "Axes") -> int | None:
+    """The row of a panel; None for a colour bar."""
     place = axis.get_subplotspec()
-    if place is None:
-        return 0.0, figure.bbox.width
-    count, columns = place.get_gridspec().ncols, place.colspan
-    each = figure.bbox.width / count
-    return columns.start * each, columns.stop * each
+    return place.rowspan.start if place else None
 
 
 def _divide(text: "Text", ends: tuple[float, float]) -> float:

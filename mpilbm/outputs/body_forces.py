@@ -15,7 +15,7 @@ from mpilbm.physics.lattices import AXES
 from mpilbm.quantity import AREA, LENGTH, VELOCITY
 from mpilbm.registry import register
 from mpilbm.storage.csv_log import Rows
-from mpilbm.units import FORCE, TIME, TORQUE, counted
+from mpilbm.units import FORCE, TIME, TORQUE, Dimension, counted, lattice_text
 from mpilbm.verdicts.findings import NOTE, Finding
 
 if TYPE_CHECKING:
@@ -208,14 +208,20 @@ class BodyForcesWriter:
 
     def header(self) -> list[str]:
         """Names of the columns with their units; rho_0 = 1."""
-        per, axes = ("/cell", "z") if self.D == 2 else ("", AXES)
-        names = [f"force_{a} (rho cells^4/steps^2{per})" for a in AXES[: self.D]]
-        names += [f"torque_{a} (rho cells^5/steps^2{per})" for a in axes]
+        axes = "z" if self.D == 2 else AXES
+        force, torque = map(lattice_text, self._dimensions)
+        names = [f"force_{a} ({force})" for a in AXES[: self.D]]
+        names += [f"torque_{a} ({torque})" for a in axes]
         velocity, lift = self.output.velocity, self.output.lift
         names += columns(velocity, lift) if velocity else []
         for part in self.parts:
-            names += [f"{part}_{a} (rho cells^4/steps^2{per})" for a in AXES[: self.D]]
+            names += [f"{part}_{a} ({force})" for a in AXES[: self.D]]
         return ["step", "time (steps)", *names, *self._si_header(axes)]
+
+    @property
+    def _dimensions(self) -> list[Dimension]:
+        """Those of the force and of the torque; in 2D per length."""
+        return [(metres + self.D - 3, *rest) for metres, *rest in (FORCE, TORQUE)]
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -239,8 +245,7 @@ class BodyForcesWriter:
         units = self.case.units
         if not units:
             return []
-        depth = self.D - 3  # in 2D a force per length
-        force_unit, torque_unit = ((m + depth, s, kg) for m, s, kg in (FORCE, TORQUE))
+        force_unit, torque_unit = self._dimensions
         values = units.to_si(force, force_unit), units.to_si(torque, torque_unit)
         return [units.to_si(time, TIME), *values[0], *values[1], *units.to_si(parts, force_unit)]
 

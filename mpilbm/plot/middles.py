@@ -18,16 +18,20 @@ def through_body(snapshot: View, axis: int) -> slice:
     """The cells of the plane normal to an axis that is drawn.
 
     It is the middle of the box, but with a body that extends over less than half of the axis it is
-    the middle of the planes with the most solid cells. In each case the plane has fluid cells, if
-    there are any.
+    the middle of the planes with the most solid cells. Solid cells at both ends are walls, as of a
+    pipe, and no such body. In each case the plane has fluid cells, if there are any.
     """
     middle, lines = half_way(snapshot.u.shape[2 - axis]), snapshot.solid_lines
     if lines is None:
         return middle
     solid = (lines[1].sum(axis=0), lines[0].sum(axis=0), lines[0].sum(axis=1))[axis]
     fluid = np.prod(snapshot.u.shape[:3]) // solid.size - solid
+    open_planes = np.flatnonzero(fluid)
+    if not open_planes.size:
+        return middle
     extra = np.where(fluid > 0, solid - solid.min(), 0)
-    if np.median(extra) < SPREAD * extra.max():
+    ends = extra[open_planes[[0, -1]]]
+    if max(np.median(extra), ends.min()) < SPREAD * extra.max():
         return _nearest(extra, middle)
     return middle if fluid[middle].all() else _nearest(fluid, middle)
 

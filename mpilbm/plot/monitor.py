@@ -11,7 +11,7 @@ from mpilbm.drawing.ranges import show_range
 from mpilbm.errors import CommandError
 from mpilbm.outputs.monitor import dimensions_of, si_columns
 from mpilbm.plot.panels import COLOURS, panels
-from mpilbm.units import lattice_text
+from mpilbm.units import lattice_text, si_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,16 +42,10 @@ def in_si(curves: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], dict[st
     known = {name: column for name, (column, _) in columns.items() if si and column in curves}
     kept = {n: curves[known.get(n, n)] for n in curves if n not in known.values()}
     units = {name: lattice_text(of) for name, (_, of) in dimensions_of(kept, D).items()}
-    units |= {name: _readable(columns[name][0].removeprefix(f"{name}_")) for name in known}
+    units |= {name: si_text(columns[name][0].removeprefix(f"{name}_")) for name in known}
     for name in kept:
         units[name] = _of_scalar(name, units.get(name, "1"))
     return kept, units | {"glups": "10^9 cells/s"}
-
-
-def _readable(unit: str) -> str:
-    """kg m/s of kg_m_per_s."""
-    text = f" {unit}".replace("_per_", "/").replace(" per_", "1/").replace("_", " ").strip()
-    return re.sub("([a-z])([2-9])", r"\1^\2", text)
 
 
 def _of_scalar(name: str, unit: str) -> str:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 Slice = list[np.ma.MaskedArray]
 
 SOLID = "0.65"
+SLIM = 0.25  # of the longest side of all panels; a narrower panel has at most two numbers
 # of fields without [units]
 FIELD_UNITS = {"rho": "rho_0", "u": "cells per step", "vorticity": "per step",
                "q": "per step^2", "pressure": "rho_0 cells^2/step^2"}  # fmt: skip
@@ -50,11 +51,15 @@ def _colour_bar(
 def _finish(snapshot: View, figure: "Figure", axes: "list[Axes]", cuts: list[Cut]) -> None:
     """Limits, names and units of the axes, and the titles."""
     unit, metres = snapshot.label("cells", "m"), snapshot.label("", " m")
-    for axis, cut in zip(axes, cuts, strict=True):
+    sides = _sides(snapshot, cuts)
+    longest = max(map(max, sides))
+    for axis, cut, (width, _) in zip(axes, cuts, sides, strict=True):
         ends = {"xlim": snapshot.ends(cut.across), "ylim": snapshot.ends(cut.up)}
         axis.set(**ends, aspect="equal", facecolor=SOLID)
         axis.set(xlabel=f"{AXES[cut.across]} ({unit})", ylabel=f"{AXES[cut.up]} ({unit})")
         axis.locator_params(nbins=6)
+        if width < SLIM * longest:
+            axis.locator_params(axis="x", nbins=1)
         if snapshot.dimensions == 3:
             axis.set_title(f"{AXES[cut.normal]} = {cut.position:g}{metres}")
     figure.suptitle(f"{snapshot.title}\n{snapshot.time}", fontsize=10)

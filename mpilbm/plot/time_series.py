@@ -1,5 +1,6 @@
 """Curves over time: forces with mean, rms and Strouhal number, permeability, residual, probes."""
 
+import re
 from math import sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,7 +14,7 @@ from mpilbm.plot.slices import FIELD_UNITS
 from mpilbm.results.run import Run
 from mpilbm.results.tables import Table
 from mpilbm.storage.csv_log import COEFFICIENTS, short
-from mpilbm.units import counted
+from mpilbm.units import counted, si_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,7 +35,8 @@ def forces_figure(plt: Any, run: Run, label: str) -> "tuple[Figure, list[str]] |
     if table.rows < 2:
         return None
     names = [name for name in table if short(name) in COEFFICIENTS]
-    names = names or [name for name in table if name.startswith("force_") and "(" in name]
+    forces = [name for name in table if name.startswith("force_")]
+    names = names or [name for name in forces if ("(" in name) != ("time_s" in table)]
     time, unit = _time(run, table)
     half = last_half(time)
     figure, axes = plt.subplots(len(names), 1, figsize=(7, 2.2 * len(names) + 0.7),
@@ -90,7 +92,9 @@ def _single(unit: str) -> str:
 
 def _plain(name: str) -> str:
     """The name of a column with its unit, as a label of an axis."""
-    return name.replace("_", " ") if "(" in name else name
+    if found := re.fullmatch("(force)_([xyz])_(.*)", name):
+        return f"{found[1]} {found[2]} ({si_text(found[3])})"
+    return name.replace("_", " ", 1) if "(" in name else name
 
 
 class Scale(NamedTuple):

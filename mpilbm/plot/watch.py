@@ -157,9 +157,10 @@ def picture(shown: Shown, width: int, plain: bool, height: int | None = None) ->
     for one in shown.curves[:most]:
         limits, note = one.limits
         drawn = curve(one.steps, one.values, each, HEIGHT, one.logarithmic, plain, limits)
-        last = f"{one.title} = {one.values[-1]:.5g}{f' ({note})' if note else ''}"
+        last = f" = {one.values[-1]:.5g}{f' ({note})' if note else ''}"
+        title = one.title[-max(1, each - len(last)) :]  # its end names the quantity
         text = Text(no_wrap=True, overflow="crop")
-        text.append(last[:each] + "\n", style="bold")
+        text.append((title + last)[:each] + "\n", style="bold")
         text.append("\n".join(line[:each] for line in drawn) + "\n", style="cyan")
         cells.append(text)
     for k in range(0, len(cells), columns):

@@ -48,7 +48,7 @@ def content(run: Run) -> dict[str, Any]:
         "status": state.where if state.status in (DONE, NOT_STARTED) else state.sentence,
         "level": state.level,
         "reason": state.reason or problem,
-        "tables": [(name, rows) for name, rows in _tables(run, case) if rows],
+        "tables": [(name, rows) for name, rows in _tables(run, case, state) if rows],
         "findings": _findings(summary, state),
         "sentences": sentences,
         "pictures": pictures,
@@ -80,12 +80,12 @@ def _findings(summary: dict[str, Any], state: RunState) -> list[tuple[str, str, 
             for severity, where, message in texts]  # fmt: skip
 
 
-def _tables(run: Run, case: "Case | None") -> list[tuple[str, Rows]]:
+def _tables(run: Run, case: "Case | None", state: RunState) -> list[tuple[str, Rows]]:
     summary = run.summary
     return [
-        ("Run", _run_rows(summary, run.state)),
-        ("Speed", _speed_rows(summary) if run.state.ended else _rate_rows(run.state)),
-        *(_flow_rows(run, case) if case is not None else []),
+        ("Run", _run_rows(summary, state)),
+        ("Speed", _speed_rows(summary) if state.ended else _rate_rows(state)),
+        *(_flow_rows(run, case, state.status == DONE) if case is not None else []),
     ]
 
 
@@ -147,8 +147,8 @@ def _speed_rows(summary: dict[str, Any]) -> Rows:
     return rows
 
 
-def _flow_rows(run: Run, case: "Case") -> list[tuple[str, Rows]]:
-    """Derived numbers of each fluid, and the units.
+def _flow_rows(run: Run, case: "Case", done: bool) -> list[tuple[str, Rows]]:
+    """Derived numbers of each fluid, and the units; `done`: whether the run is complete.
 
     Without advice on other collisions, which needs the content of input files: it is a part of the
     findings, which the run has recorded. A prediction of stability is omitted after a complete run.
@@ -162,7 +162,6 @@ def _flow_rows(run: Run, case: "Case") -> list[tuple[str, Rows]]:
     ]
     if case.units:
         found.append(("Units", unit_lines(case, case.units, speed, source)))
-    done = run.state.status == DONE
     return [(name, [(line.what, line.value, STABLE if done and _predicts(line.verdict)
                      else line.verdict) for line in lines]) for name, lines in found]  # fmt: skip
 

@@ -1,7 +1,7 @@
 """The state of a run, from the files in its folder: whether it runs, how it ended, and its step."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,20 +58,24 @@ class RunState:
 
     @property
     def where(self) -> str:
-        """The status, with another host on which the run may have been killed."""
-        more = f" on {one_line(self.host)}, if it has not been killed" if self.host else ""
-        return self.status + more
+        """The status, with the host if it is another one."""
+        return f"{self.status} on {one_line(self.host)}" if self.host else self.status
+
+    @property
+    def _doubt(self) -> str:
+        """What limits the statement that a run on another host is running."""
+        return ", if it has not been killed" if self.host else ""
 
     @property
     def sentence(self) -> str:
         """`killed at step 2,400 of 60,000`, for titles and messages."""
         of = f" of {self.last:,}" if self.last and self.last != self.step else ""
-        return f"{self.where} at step {self.step:,}{of}"
+        return f"{self.where} at step {self.step:,}{of}{self._doubt}"
 
     def line(self) -> str:
         """`running: step 1200/20000 (6 %)  35 steps/s  9 min left`, for a terminal."""
         of = f"/{self.last} ({100 * self.step // self.last} %)" if self.last else ""
-        parts = [f"{self.where}: step {self.step}{of}"]
+        parts = [f"{self.where}{self._doubt}: step {self.step}{of}"]
         if self.rate:
             parts.append(f"{self.rate:.3g} steps/s")
             if self.status == RUNNING and self.last > self.step:
@@ -92,21 +96,26 @@ def state_of(folder: Path, summary: Mapping[str, Any]) -> RunState:
     reason, first = str(summary.get("reason") or ""), whole(summary, "first_step") or 0
     last, known = whole(summary, "last_step") or 0, whole(summary, "steps")
     if status not in (RUNNING, NOT_STARTED):
-        step = _last_step(folder, first) if known is None else known
+        step = _last_step(_files(folder), first) if known is None else known
         seconds = summary.get("wall_seconds")
         seconds = float(seconds) if isinstance(seconds, int | float) else 0.0
         return RunState(
             status=status, reason=reason, step=step, first=first, last=last, seconds=seconds
         )
-    step = max(known or 0, _last_step(folder, first))
     if not summary:
         reason = f"no {SUMMARY}: the run was stopped before its first step, or the file was removed"
-        return RunState(status=NOT_STARTED, reason=reason, step=step)
+        return RunState(status=NOT_STARTED, reason=reason, step=_last_step(_files(folder), first))
+    started = _modified(folder / SUMMARY)
+    ages = {path: _modified(path) - started for path in _files(folder)}
+    # files older than a restart are of the previous run, which may have been at a later step
+    new = [path for path, age in ages.items() if age >= 0 or not first]
+    step = max(known or 0, _last_step(new, first))
     holder = holder_of(folder)
     active = holder is not None and (holder.alive or holder.elsewhere)
     return RunState(
         status=RUNNING if active else KILLED, reason=reason, step=step, first=first, last=last,
-        seconds=_seconds(folder), host=holder.host if holder and holder.elsewhere else "",
+        seconds=max([0.0, *ages.values()]),
+        host=holder.host if holder and holder.elsewhere else "",
     )  # fmt: skip
 
 
@@ -121,24 +130,25 @@ def _files(folder: Path) -> list[Path]:
     return [path for path in owned(folder) if path.name not in (SUMMARY, REPORT)]
 
 
-def _seconds(folder: Path) -> float:
-    """The time from the first writing of the summary to that of the newest file."""
-    started = (folder / SUMMARY).stat().st_mtime
-    return max([path.stat().st_mtime for path in _files(folder)], default=started) - started
+def _modified(path: Path) -> float:
+    """When a file was written; 0 if an active run has removed it."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
-def _last_step(folder: Path, first: int) -> int:
+def _last_step(paths: Iterable[Path], first: int) -> int:
     """The largest step, from `first` on, in the names of files and in the rows of tables; or 0."""
-    return max((step for path in _files(folder) for step in _steps(path) if step >= first),
-               default=0)  # fmt: skip
+    return max((step for path in paths for step in _steps(path) if step >= first), default=0)
 
 
 def _steps(path: Path) -> Iterator[int]:
     """The step in the name of a file, or that of the last row of a table."""
+    if re.search(BEFORE, path.stem):
+        return
     if found := STEP_IN_NAME.search(path.name):
         yield int(found[1])
-    elif re.search(BEFORE, path.stem):
-        return
     elif path.suffix == ".csv":
         yield from _of_rows(path)
     elif path.suffix == ".h5":

@@ -342,7 +342,7 @@ class Simulation:
     def forces(self) -> dict[str, np.ndarray]:
         """The force on each body during the next time step, {label: (D,)}, on all ranks.
 
-        In units of rho_0 cells^4/steps^2, in 2D per cell of depth. Requires an output
+        In rho_0 cells^4/step^2, in 2D in rho_0 cells^3/step^2. Requires an output
         `body_forces`, which names the bodies.
         """
         return box_sums.body_forces(self.context)

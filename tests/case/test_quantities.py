@@ -102,9 +102,9 @@ def test_a_run_writes_both_and_check_prints_them(tmp_path):
     assert result.exit_code == 0, result.output
     for row in rows(tmp_path / "forces_disc.csv"):
         assert float(row["time_s"]) == pytest.approx(2e-4 * float(row["time (steps)"]))
-        force = float(row["force_x (rho cells^4/steps^2/cell)"])
+        force = float(row["force_x (rho_0 cells^3/step^2)"])
         assert float(row["force_x_N_per_m"]) == pytest.approx(force * 1000 * 1e-9 / 4e-8)
-        torque = float(row["torque_z (rho cells^5/steps^2/cell)"])
+        torque = float(row["torque_z (rho_0 cells^4/step^2)"])
         assert float(row["torque_z_N_m_per_m"]) == pytest.approx(torque * 1000 * 1e-12 / 4e-8)
         drag = 2 * float(row["force_x_N_per_m"]) / (1000 * 0.25**2 * 0.006)
         assert float(row["c_d +x"]) == pytest.approx(drag)

@@ -7,6 +7,7 @@ from support.snapshots import write_snapshot
 from mpilbm.plot.cuts import cuts_of
 from mpilbm.plot.pictures import last_snapshot, pyplot
 from mpilbm.plot.profiles import profile_figure
+from mpilbm.plot.slices import field_figure
 from mpilbm.results.snapshot import view
 
 pytest.importorskip("matplotlib")
@@ -76,6 +77,31 @@ def test_planes_have_fluid(snapshot):
     *others, x = planes(snapshot(solid))
     assert others == MIDDLE[:2]
     assert not solid[..., int(x)].any()
+
+
+@pytest.mark.parametrize("radius", [3, 4.5])
+def test_the_wall_of_a_pipe_is_no_body_in_it(snapshot, radius):
+    """A pipe along x: the planes next to its wall have the most solid cells."""
+    z, y, _ = np.indices(SHAPE) + 0.5
+    assert planes(snapshot((z - 5) ** 2 + (y - 6) ** 2 > radius**2)) == MIDDLE
+
+
+def test_a_body_at_one_wall_is_not_missed(snapshot):
+    assert planes(snapshot(ball((6.5, 6, 0), 3.2)))[0] < 2
+
+
+def test_a_narrow_panel_has_at_most_two_numbers_below_it(tmp_path):
+    write_snapshot(tmp_path, CASE.replace("[24, 12, 10]", "[4, 12, 24]"), np.ones((24, 12, 4, 3)))
+    plt = pyplot()
+    with view(last_snapshot(tmp_path)) as shown:
+        figure = field_figure(plt, shown, cuts_of(shown), "u")
+    counts = []
+    for axis in figure.axes[:3]:
+        low, high = axis.get_xlim()
+        counts.append(sum(low <= x <= high for x in axis.get_xticks()))
+    assert max(counts[:2]) <= 2
+    assert counts[2] > 2
+    plt.close(figure)
 
 
 def test_a_porous_medium_has_the_middle_planes(snapshot):

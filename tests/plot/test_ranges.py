@@ -7,7 +7,8 @@ from support.outputs_cases import make_case
 from support.runs import run_case
 
 from mpilbm.cli import cli
-from mpilbm.drawing.ranges import Range, shown_range
+from mpilbm.drawing.ranges import Range, show_range, shown_range
+from mpilbm.plot.pictures import pyplot
 
 pytest.importorskip("matplotlib")
 TIME = np.arange(80.0)
@@ -59,7 +60,6 @@ def folder(tmp_path):
 
 def test_pictures_say_on_the_axis_how_many_points_are_outside(folder):
     from mpilbm.plot.monitor import monitor_figure, read_monitor
-    from mpilbm.plot.pictures import pyplot
 
     plt = pyplot()
     figure = monitor_figure(plt, read_monitor(folder / "monitor.csv"), "title")
@@ -72,6 +72,20 @@ def test_pictures_say_on_the_axis_how_many_points_are_outside(folder):
     assert not found["enstrophy"].texts
     assert found["enstrophy"].get_ylim()[1] > 79
     plt.close(figure)
+
+
+@pytest.mark.parametrize(("sign", "place"), [(1, "top"), (-1, "bottom")])
+def test_the_note_is_in_the_margin(sign, place):
+    plt = pyplot()
+    figure, axis = plt.subplots()
+    show_range(axis, TIME, [sign * DRAG])
+    assert [text.get_va() for text in axis.texts] == [place]
+    plt.close(figure)
+
+
+def test_a_narrow_terminal_shows_that_points_are_outside(folder):
+    text = CliRunner().invoke(cli, ["watch", str(folder), "--once"], env={"COLUMNS": "46"}).output
+    assert "max_speed = 5.7 (3 of 80 points outside)" in text
 
 
 def test_watch_has_the_same_range(folder):

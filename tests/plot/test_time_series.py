@@ -154,6 +154,25 @@ def test_each_panel_of_the_monitor_has_a_unit(tmp_path, units):
     plt.close(figure)
 
 
+@pytest.mark.parametrize(
+    ("units", "unit"),
+    [({"cell": "1 mm", "step": "1 ms", "density": "1000 kg/m^3"}, "N/m"),
+     (None, "rho_0 cells^3/step^2")],
+)  # fmt: skip
+def test_forces_are_in_the_units_of_the_time_axis(tmp_path, units, unit):
+    changed = {"output": [{"name": "body_forces", "every": 1}], "run": {"steps": 4}}
+    case = parse_case(CYLINDER | changed | ({"units": units} if units else {}), "rod.toml")
+    with Simulation(case, directory=tmp_path) as sim:
+        sim.run()
+    plt, run = pyplot(), open_run(tmp_path)
+    figure, lines = forces_figure(plt, run, "rod")
+    assert [axis.get_ylabel() for axis in figure.axes] == [f"force {a} ({unit})" for a in "xy"]
+    last = "force_x_N_per_m" if units else f"force_x ({unit})"
+    assert figure.axes[0].lines[0].get_ydata()[-1] == run.table("forces_rod")[last][-1]
+    assert lines[0].startswith(f"rod: force x ({unit}): mean ")
+    plt.close(figure)
+
+
 def test_a_step_a_field_and_a_plane_are_chosen(tmp_path):
     outputs = [{"name": "snapshot", "every": 10}]
     fields = run_parts(tmp_path / "run", given=tables(outputs=outputs))

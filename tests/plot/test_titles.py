@@ -39,6 +39,17 @@ def test_titles_are_within_the_figure_and_beside_each_other(across):
     plt.close(figure)
 
 
+def test_a_title_may_be_as_wide_as_its_panel():
+    """The third panel is wide, so its title is not divided at a third of the figure."""
+    plt = pyplot()
+    figure, axes = plt.subplots(1, 3, figsize=(9, 3), width_ratios=[1, 1, 7])
+    title = "last half: mean 5.6078, rms 0.734"
+    axes[2].set_title(title)
+    fit(figure)
+    assert axes[2].get_title() == title
+    plt.close(figure)
+
+
 def test_short_titles_are_unchanged():
     plt = pyplot()
     figure, (axis,) = panels(plt, 1, 1, (3.0, 2.0))

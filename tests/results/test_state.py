@@ -1,6 +1,7 @@
 """The state of a run is the same in `open_run`, `watch`, `report` and `plot`."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from support.runs import run_case
 from mpilbm.cli import cli
 from mpilbm.results.run import open_run
 from mpilbm.storage.lock import FolderLock
+from mpilbm.storage.own_files import owned
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
@@ -74,6 +76,46 @@ def test_a_run_that_holds_the_folder_is_running(folder):
     assert open_run(folder).state.sentence == "running at step 20 of 60,000"
     lock.remove()
     lock.close()
+
+
+def test_a_run_of_another_host_may_have_been_killed(folder):
+    alter(folder, STARTED)
+    (folder / "mpilbm.lock").write_text(json.dumps({"pid": 1, "host": "node17"}))
+    state = open_run(folder).state
+    assert state.sentence == "running on node17 at step 20 of 60,000, if it has not been killed"
+    assert state.level == "fair"
+
+
+def test_files_of_the_previous_run_are_not_counted_after_a_restart(folder):
+    """The restart at step 7 has written a row of step 12; files of step 14 and 20 are older."""
+    alter(folder, STARTED | {"first_step": 7, "steps": 7})
+    path = folder / "probe_t.csv"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:4]))
+    started = (folder / "summary.json").stat().st_mtime
+    for each in folder.iterdir():
+        age = {"summary.json": 0, "probe_t.csv": 2}.get(each.name, -100)
+        os.utime(each, (started + age, started + age))
+    state = open_run(folder).state
+    assert (state.step, state.seconds) == (12, pytest.approx(2))
+    assert state.rate == pytest.approx(2.5)
+
+
+def test_a_run_that_was_killed_before_its_first_output(folder):
+    alter(folder, STARTED)
+    for path in folder.iterdir():
+        if path.name != "summary.json":
+            path.unlink()
+    state = open_run(folder).state
+    assert state.line() == "killed: step 0/60000 (0 %)"
+
+
+def test_files_that_were_set_aside_or_removed_are_not_counted(folder, monkeypatch):
+    """An active run removes files between their listing and the question for their time."""
+    alter(folder, STARTED)
+    (folder / "checkpoint_before_000000007_000000099.h5").write_bytes(b"")
+    listed = [*owned(folder), folder / "checkpoint_000000013.h5"]
+    monkeypatch.setattr("mpilbm.results.state.owned", lambda _: listed)
+    assert open_run(folder).state.step == 20
 
 
 def test_the_step_is_that_of_tables_and_files_of_the_run(folder):

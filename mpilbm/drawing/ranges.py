@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SPIKE = 3.0  # the range of all values is shown up to so many times that of the last half
-MOST_OUTSIDE = 1 / 3  # of all points; more are no spike, but a decay
+MOST_OUTSIDE = 1 / 5  # of all points; more are no spike, but a decay
 LEAST = 0.2  # least margin around the last half, relative to its largest value
 
 BACK = {"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 1}  # of a note on curves

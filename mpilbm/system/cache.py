@@ -28,7 +28,7 @@ import platformdirs
 from mpilbm import registry
 from mpilbm.system.processes import refuse_if_exhausted
 
-TEXT_SOURCES = "formulas", "physics", "layouts", "links", "codegen"
+TEXT_SOURCES = "model", "formulas", "physics", "layouts", "links", "codegen"
 CHECK_BYTES = 37
 
 

@@ -37,7 +37,7 @@ def test_only_periodic_boxes_are_referred_to_bgk():
     assert found.endswith("where fronts are sharp, use a finer box")
 
 
-def test_a_caution_without_a_remedy_stands_alone(monkeypatch):
+def test_a_caution_without_a_remedy_has_no_advice(monkeypatch):
     """Plug-ins may define `caution` only."""
     monkeypatch.setattr(ScalarTRT, "caution", lambda self, diffusivity, lattice: "oscillates")
     monkeypatch.setattr(ScalarTRT, "remedy", ScalarCollision.remedy)

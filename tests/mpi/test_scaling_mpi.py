@@ -13,7 +13,7 @@ pytestmark = pytest.mark.mpi
 @pytest.mark.parametrize("kind", ["weak", "strong"])
 def test_all_ranks_find_the_same_rows(kind):
     comm = world()
-    variant = Variant("D2Q9", "bgk", "ab", "single", "periodic", (16, 12))
+    variant = Variant("D2Q9", "bgk", "ab", "float32/float32", "periodic", (16, 12))
     series = Series((variant,), backend="cpu", steps=2, strong=kind == "strong")
     (row,) = Scaling(kind, series).rows(comm)
     assert all(found == row for found in comm.allgather(row))

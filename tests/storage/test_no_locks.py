@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 
+import h5py
 import pytest
 from support.user_runs import CASE
 
@@ -13,6 +14,7 @@ from mpilbm.errors import MpilbmError
 from mpilbm.parallel import launcher
 from mpilbm.storage import file_system
 from mpilbm.storage.lock import LOCK
+from mpilbm.system.hdf5 import open_file
 
 SHIM = """
 #include <errno.h>
@@ -69,6 +71,14 @@ def test_the_holder_on_another_host_is_believed(mpilbm, tmp_path):
     code, text = mpilbm("run", "box.toml")
     assert code == 2
     assert f"remove box.out/{LOCK} if it has ended" in text
+
+
+def test_a_program_opens_the_same_file_with_h5py(tmp_path):
+    """HDF5 refuses to open a file twice with different flags for locks."""
+    with open_file(tmp_path / "a.h5", "w") as file:
+        file["u"] = [1.0]
+    with open_file(tmp_path / "a.h5"), h5py.File(tmp_path / "a.h5") as other:
+        assert other["u"][0] == 1.0
 
 
 def test_mpi_io_requires_locks(tmp_path, monkeypatch):

@@ -13,10 +13,11 @@ import numpy as np
 
 from mpilbm.drawing.ranges import shown_range
 from mpilbm.errors import CommandError
+from mpilbm.outputs.core.summary import RUNNING
 from mpilbm.outputs.points.series import read
 from mpilbm.plot.curves import curve
 from mpilbm.printable import one_line
-from mpilbm.results.state import RUNNING, RunState, state_of
+from mpilbm.results.state import RunState, state_of
 from mpilbm.storage.csv_log import COEFFICIENTS, lines, short
 from mpilbm.storage.own_files import STEADY, SUMMARY
 from mpilbm.storage.tables.aside import BEFORE

@@ -11,9 +11,10 @@ import numpy as np
 
 from mpilbm import __version__
 from mpilbm.errors import CommandError, MpilbmError
+from mpilbm.outputs.core.summary import DONE
 from mpilbm.report.html import data_of_picture, render, write
 from mpilbm.results.run import Run, open_run
-from mpilbm.results.state import DONE, NOT_STARTED, RunState, duration, whole
+from mpilbm.results.state import NOT_STARTED, RunState, duration, whole
 from mpilbm.storage.own_files import REPORT
 from mpilbm.units import counted, in_words
 from mpilbm.verdicts.findings import NOTE

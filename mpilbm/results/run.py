@@ -12,10 +12,11 @@ import numpy as np
 from mpilbm.case.given.objects import require_path
 from mpilbm.case.tables.values import MOST_TITLE
 from mpilbm.errors import CommandError
+from mpilbm.outputs.core.summary import DONE
 from mpilbm.printable import one_line
 from mpilbm.results.images import SOLID, Region
 from mpilbm.results.series import Series
-from mpilbm.results.state import DONE, RunState, state_of
+from mpilbm.results.state import RunState, state_of
 from mpilbm.results.statistics import AXES, Profile, read_profile
 from mpilbm.results.tables import Table, read_table
 from mpilbm.storage.own_files import SUMMARY, owned

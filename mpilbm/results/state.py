@@ -6,14 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mpilbm.errors import INTERRUPTED
+from mpilbm.outputs.core.summary import DONE, RUNNING, STATUS
 from mpilbm.printable import one_line
 from mpilbm.storage.csv_log import lines
 from mpilbm.storage.lock import holder_of
 from mpilbm.storage.own_files import REPORT, SUMMARY, owned
 from mpilbm.storage.tables.aside import BEFORE
 
-RUNNING, DONE, KILLED, NOT_STARTED = "running", "done", "killed", "not started"
-PAUSED = ("stopped", "interrupted")  # on request, by a signal or a limit of time
+KILLED, NOT_STARTED = "killed", "not started"
+PAUSED = STATUS[4], STATUS[INTERRUPTED]  # on request, by a signal or a limit of time
 TAIL_BYTES = 1 << 16  # of a CSV file, more than a row has
 STEP_IN_NAME = re.compile(r"_([0-9]{9,18})\.")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case, load_case
-    from mpilbm.errors import (
+    from mpilbm.core.errors import (
         CaseError,
         CommandError,
         FileSystemError,
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
         NonFiniteError,
         UsageError,
     )
-    from mpilbm.results.run import Run, open_run
     from mpilbm.run.simulation import Simulation
+    from mpilbm.view.results.run import Run, open_run
 
 __version__ = "0.1.0"
 __all__ = [
@@ -50,10 +50,10 @@ def __getattr__(name: str) -> Any:
 
         return getattr(case, name)
     if name in ("Run", "open_run"):
-        from mpilbm.results import run
+        from mpilbm.view.results import run
 
         return getattr(run, name)
-    from mpilbm import errors
+    from mpilbm.core import errors
 
     return getattr(errors, name)
 

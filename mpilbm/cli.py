@@ -9,9 +9,8 @@ from typing import Any
 import click
 
 from mpilbm import __version__
-from mpilbm.printable import one_line
-from mpilbm.system import processes, terminal
-from mpilbm.system.command_line import (
+from mpilbm.core.machine import processes, terminal
+from mpilbm.core.machine.command_line import (
     FILE,
     CommandGroup,
     PositiveNumber,
@@ -19,6 +18,7 @@ from mpilbm.system.command_line import (
     load_plugins,
     report_files,
 )
+from mpilbm.core.printable import one_line
 
 case_argument = click.argument("case", type=FILE)
 set_option = click.option(
@@ -77,8 +77,8 @@ def check(case: Path, overrides: tuple[str, ...], ranks: int, gpu_memory: float 
     Reports memory, disk space, stability, and settings that are probably not intended.
     """
     from mpilbm.case.case import load_case
-    from mpilbm.preflight.plan import plan
-    from mpilbm.preflight.report import show
+    from mpilbm.run.preflight.plan import plan
+    from mpilbm.run.preflight.report import show
 
     report = plan(load_case(case, overrides), ranks, gpu_memory)
     show(report)
@@ -129,8 +129,8 @@ def bench(
 
     Also measures the bandwidth of a copy in memory, with which speeds are compared.
     """
-    from mpilbm.bench import scaling, table
     from mpilbm.parallel.ranks import abort_on_error
+    from mpilbm.view.bench import scaling, table
 
     with abort_on_error() as comm:
         if tune:
@@ -166,8 +166,8 @@ def precision(
 
     Reports the speed, the memory and the deviations of each, and recommends one.
     """
-    from mpilbm.comparison import table
     from mpilbm.parallel.ranks import abort_on_error
+    from mpilbm.view.comparison import table
 
     with abort_on_error() as comm:
         table.precision(comm, case, overrides, compare, steps, tolerance, file)
@@ -184,7 +184,7 @@ def report(directory: Path, output: Path | None, network: str | None) -> None:
 
     DIRECTORY is the output folder of a run, or a folder with these JSON files.
     """
-    from mpilbm.report.reports import report
+    from mpilbm.view.report.reports import report
 
     report_files(report(directory, output, network))
 
@@ -197,9 +197,9 @@ def report(directory: Path, output: Path | None, network: str | None) -> None:
               help="Write these measurements to this file.")  # fmt: skip
 def info(probe: bool, file: Path | None) -> None:
     """Show versions, MPI, devices and compilers, with fixes."""
-    from mpilbm.errors import CommandError
+    from mpilbm.core.errors import CommandError
     from mpilbm.parallel import launcher
-    from mpilbm.preflight.installation.machine import collect, show
+    from mpilbm.run.preflight.installation.machine import collect, show
 
     together = probe and launcher.several_ranks()
     if file and not together:
@@ -207,7 +207,7 @@ def info(probe: bool, file: Path | None) -> None:
             f"--json {file}: requires a measurement; use mpirun -n 2 mpilbm info --probe"
         )
     if together:
-        from mpilbm.bench import pingpong_report
+        from mpilbm.view.bench import pingpong_report
 
         pingpong_report.probe("mpilbm info --probe", file)
     elif not launched_rank():
@@ -222,7 +222,7 @@ def list_names(kind: str | None, as_json: bool) -> None:
 
     Each name is shown with its parameters. KIND restricts the list to one kind, e.g. collisions.
     """
-    from mpilbm.preflight.catalogue import describe, show
+    from mpilbm.run.preflight.catalogue import describe, show
 
     show(describe(kind), as_json)
 
@@ -234,7 +234,7 @@ def list_names(kind: str | None, as_json: bool) -> None:
 def source(case: Path, overrides: tuple[str, ...], kernel: str | None) -> None:
     """Print the generated kernels of a case."""
     from mpilbm.case.case import load_case
-    from mpilbm.preflight.catalogue import show_source
+    from mpilbm.run.preflight.catalogue import show_source
 
     show_source(load_case(case, overrides), kernel)
 
@@ -296,9 +296,9 @@ def plot(
     film: bool,
 ) -> None:
     """Draw the results of a run: fields of a snapshot, forces, tables over time."""
-    from mpilbm.plot.film import draw_film
-    from mpilbm.plot.pictures import Choice, draw
-    from mpilbm.results.run import open_run
+    from mpilbm.view.plot.film import draw_film
+    from mpilbm.view.plot.pictures import Choice, draw
+    from mpilbm.view.results.run import open_run
 
     choice = Choice(step=step, field=field, plane=plane, format=kind)
     if film:
@@ -315,7 +315,7 @@ def plot(
 @click.option("--once", is_flag=True, help="Print the present state and end.")
 def watch(directory: Path, once: bool) -> None:
     """Show the progress and the curves of a run in the terminal, every second."""
-    from mpilbm.plot.watch import watch
+    from mpilbm.view.plot.watch import watch
 
     watch(directory, once)
 
@@ -326,7 +326,7 @@ def watch(directory: Path, once: bool) -> None:
               help="Write all chapters to this folder as pages with a search.")  # fmt: skip
 def manual(topic: str | None, html: Path | None) -> None:
     """Show a chapter of the manual, or list all chapters."""
-    from mpilbm.manual import pages, site
+    from mpilbm.view.manual import pages, site
 
     if html is not None:
         page = site.build(html, topic)

@@ -5,11 +5,11 @@
 Everything else in the package may move between versions.
 """
 
-from mpilbm import quantity
 from mpilbm.backends import Backend, Device
-from mpilbm.errors import CaseError, MpilbmError
-from mpilbm.formulas.values import Value, Vector
-from mpilbm.geometry.shapes import Shape
+from mpilbm.core import quantity
+from mpilbm.core.errors import CaseError, MpilbmError
+from mpilbm.core.formulas.values import Value, Vector
+from mpilbm.core.registry import register
 from mpilbm.halo import Exchange, Exchanger, Halo
 from mpilbm.halo.plan import incoming, outgoing
 from mpilbm.layouts import HERE, Layout, Place, against
@@ -35,7 +35,7 @@ from mpilbm.physics.forcing import Forcing
 from mpilbm.physics.lattices import Lattice
 from mpilbm.physics.scalars.boundaries import ScalarBoundary
 from mpilbm.physics.scalars.collisions import ScalarCollision
-from mpilbm.registry import register
+from mpilbm.solids.shapes import Shape
 from mpilbm.storage.csv_log import Rows
 
 __all__ = [

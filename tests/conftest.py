@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from mpilbm import registry
 from mpilbm.backends import compiler, units
+from mpilbm.core import registry
 from mpilbm.storage import planes
 
 pytest_plugins = ["support.quick", "support.reporting"]

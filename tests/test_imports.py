@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from support import TESTS
 
-from mpilbm.manual.layers import LAYERS
+from mpilbm.view.manual.layers import LAYERS
 
 PACKAGE = Path(__file__).parents[1] / "mpilbm"
 
@@ -22,10 +22,10 @@ ALLOWED = {
     "cupy": ("backends.cuda", "halo.nccl", "halo.ipc_memory"),
     "cupyx": ("backends.cuda",),
     "pyopencl": ("backends.khronos.devices",),
-    "h5py": ("outputs", "results", "storage", "system.hdf5", "system.hdf5_input"),
-    "mpi4py": ("halo", "outputs", "parallel", "run"),
-    "sympy": ("codegen", "formulas"),
-    "matplotlib": ("drawing", "plot"),
+    "h5py": ("outputs", "view.results", "storage", "core.files"),
+    "mpi4py": ("halo", "outputs", "parallel", "run", "view.bench", "view.comparison"),
+    "sympy": ("codegen", "core.formulas"),
+    "matplotlib": ("outputs.drawing", "view.plot"),
 }
 
 
@@ -136,7 +136,7 @@ def test_devices_mpi_and_files_stay_at_the_rim(folder):
 @over_folders
 def test_nothing_is_imported_by_a_name_put_together(folder):
     """Such imports would escape these tests; the registry alone finds modules by name."""
-    for name in MODULES_OF[folder] - {"registry"}:
+    for name in MODULES_OF[folder] - {"core.registry"}:
         text = MODULES[name].read_text(encoding="utf-8")
         assert not [word for word in ("import_module", "__import__") if word in text], name
 
@@ -147,8 +147,8 @@ LAZY = {
     "mpilbm.case.case": set(),
     "mpilbm.codegen": set(),
     "mpilbm.solver.solver": set(),
-    "mpilbm.preflight.plan": set(),
-    "mpilbm.geometry.build": set(),
+    "mpilbm.run.preflight.plan": set(),
+    "mpilbm.solids.build": set(),
     "mpilbm.run.run": {"mpi4py", "h5py"},
 }
 
@@ -167,7 +167,7 @@ def test_what_an_import_brings_along(name):
 
 LISTED = """
 import sys
-from mpilbm import registry
+from mpilbm.core import registry
 from mpilbm.case.case import parse_case
 for kind in registry.KINDS:
     registry.names(kind)

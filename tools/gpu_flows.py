@@ -1,8 +1,8 @@
 """Flows that tools/gpu_check compares between GPU and CPU."""
 
-from mpilbm.bench.boxes import box
+from mpilbm.core.registry import find, make, names
 from mpilbm.physics.boundary_capabilities import Beyond
-from mpilbm.registry import find, make, names
+from mpilbm.view.bench.boxes import box
 
 
 def tables(

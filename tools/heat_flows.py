@@ -4,7 +4,7 @@ import numpy as np
 
 import mpilbm
 from mpilbm.case.case import parse_case
-from mpilbm.registry import make
+from mpilbm.core.registry import make
 
 DOUBLE = {"compute": "float64", "storage": "float64"}
 

@@ -4,7 +4,7 @@ from itertools import product
 from math import pi
 
 from mpilbm.case.case import parse_case
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
 
 SIZES = {("vortex", 2): 128, ("vortex", 3): 64, ("cavity", 2): 64, ("cavity", 3): 32,
          ("large", 2): 256, ("large", 3): 128, ("body", 2): 8, ("body", 3): 8}  # fmt: skip

@@ -22,11 +22,11 @@ from numpy.typing import DTypeLike
 
 from mpilbm.backends.interfaces import Array, CompiledKernel, Stream
 from mpilbm.codegen.program import Program
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
+from mpilbm.core.registry import Parameters
 from mpilbm.layouts.grid import Grid
-from mpilbm.links.box_walls import BoxWalls
 from mpilbm.parallel.communicator import Communicator
-from mpilbm.registry import Parameters
+from mpilbm.solids.box_walls import BoxWalls
 
 
 class Backend(Parameters):

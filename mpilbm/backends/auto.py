@@ -6,7 +6,7 @@ from mpilbm.backends import Backend, Device, cuda
 from mpilbm.backends.cpu import Cpu
 from mpilbm.backends.khronos import devices
 from mpilbm.backends.opencl import Opencl
-from mpilbm.registry import register
+from mpilbm.core.registry import register
 
 
 @register("backends", "auto")

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import platformdirs
 
-from mpilbm.errors import CaseError, FileSystemError, MpilbmError
-from mpilbm.system import cache, processes
+from mpilbm.core.errors import CaseError, FileSystemError, MpilbmError
+from mpilbm.core.machine import cache, processes
 
 FLAGS = (
     "-std=gnu11",

@@ -18,7 +18,7 @@ from mpilbm.backends.streams.cpu import Stream
 from mpilbm.backends.units import Library
 from mpilbm.backends.workers import LEAST_ACCESSES, LEAST_BYTES, Workers, shares, start
 from mpilbm.codegen.program import Kernel, Program
-from mpilbm.registry import register
+from mpilbm.core.registry import register
 
 ALIGNMENT = 128
 

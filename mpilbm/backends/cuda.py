@@ -24,12 +24,12 @@ from mpilbm.backends.nvidia.sweep import LEAST_CAPABILITY, SweepKernel
 from mpilbm.backends.streams.cuda import CudaStream
 from mpilbm.backends.waiting import Waiting
 from mpilbm.codegen.program import Program
-from mpilbm.errors import CaseError, MpilbmError
+from mpilbm.core.errors import CaseError, MpilbmError
+from mpilbm.core.machine import cache
+from mpilbm.core.registry import register
+from mpilbm.core.units import counted
 from mpilbm.layouts.grid import Grid
-from mpilbm.links.box_walls import BoxWalls
-from mpilbm.registry import register
-from mpilbm.system import cache
-from mpilbm.units import counted
+from mpilbm.solids.box_walls import BoxWalls
 
 NO_SWEEP = (
     "the layout moments runs its general kernel, which is slower: the sweep requires an NVIDIA GPU "

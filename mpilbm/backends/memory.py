@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from mpilbm.errors import CaseError
-from mpilbm.units import counted, in_words
+from mpilbm.core.errors import CaseError
+from mpilbm.core.units import counted, in_words
 
 
 def least() -> tuple[int, int]:

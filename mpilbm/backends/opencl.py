@@ -18,9 +18,9 @@ from mpilbm.backends.launch_shapes import too_many_rows
 from mpilbm.backends.streams.opencl import OpenclStream
 from mpilbm.backends.waiting import Waiting
 from mpilbm.codegen.program import Program
-from mpilbm.errors import CaseError, MpilbmError
-from mpilbm.registry import register
-from mpilbm.system import cache
+from mpilbm.core.errors import CaseError, MpilbmError
+from mpilbm.core.machine import cache
+from mpilbm.core.registry import register
 
 
 def _number_or_name(value: object) -> str:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from mpilbm.backends import Device
 from mpilbm.backends.interfaces import Runner
-from mpilbm.system import cache
+from mpilbm.core.machine import cache
 
 Shape = TypeVar("Shape")
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from mpilbm.backends.workers import cores
 from mpilbm.codegen.program import Kernel, Program
-from mpilbm.errors import MpilbmError
+from mpilbm.core.errors import MpilbmError
 
 # The bodies of these kernels are long lists of addresses, with which this part of GCC takes most of
 # the time, for code that is not faster.

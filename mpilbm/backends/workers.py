@@ -12,7 +12,7 @@ from queue import SimpleQueue
 
 import numpy as np
 
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
 
 Work = Callable[[], object]
 

@@ -16,8 +16,8 @@ from typing import Any
 
 from mpilbm.case.model import Case
 from mpilbm.case.tables.bodies import Body
-from mpilbm.formulas.parser import Formula, FormulaError
-from mpilbm.formulas.values import AXES, names_in
+from mpilbm.core.formulas.parser import Formula, FormulaError
+from mpilbm.core.formulas.values import AXES, names_in
 
 Frame = tuple[tuple[float, float], ...]  # (seam, moved) along each axis
 

@@ -11,11 +11,11 @@ from mpilbm.case.model import Case
 from mpilbm.case.scalars.checks import given_values
 from mpilbm.case.scalars.read import viscosity_at_centre
 from mpilbm.case.velocity_bounds import net_inflow, outward_speed
+from mpilbm.core.units import mach, tau_from_viscosity
+from mpilbm.model.findings import NOTE, SERIOUS, WARNING, Finding, in_order
+from mpilbm.model.limits import SEVERITY, judge_mach, judge_tau
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.boundary_capabilities import FaceFlow
-from mpilbm.units import mach, tau_from_viscosity
-from mpilbm.verdicts.findings import NOTE, SERIOUS, WARNING, Finding, in_order
-from mpilbm.verdicts.limits import SEVERITY, judge_mach, judge_tau
 
 LOST = 2**12  # a relative change per step below 1 / LOST does not change a number with 11 bits
 USUAL_SPEED = 0.05  # if the case gives none

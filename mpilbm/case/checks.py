@@ -15,12 +15,12 @@ from mpilbm.case.tables.bodies import Body
 from mpilbm.case.tables.random_flow import RandomFlow
 from mpilbm.case.tables.run import VELOCITY
 from mpilbm.case.velocity_bounds import fastest, wrong_values
-from mpilbm.formulas.parser import Formula, FormulaError
-from mpilbm.formulas.values import names_in
+from mpilbm.core.formulas.parser import Formula, FormulaError
+from mpilbm.core.formulas.values import names_in
+from mpilbm.core.registry import find, names
+from mpilbm.core.units import counted, tau_from_viscosity
+from mpilbm.model.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 from mpilbm.physics.boundaries import Boundary
-from mpilbm.registry import find, names
-from mpilbm.units import counted, tau_from_viscosity
-from mpilbm.verdicts.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 
 
 def check(case: Case, tables: dict) -> list[str]:

@@ -11,15 +11,15 @@ from pydantic import SkipValidation
 
 from mpilbm.case.initial.files import check_fields, load_fields
 from mpilbm.case.initial.random import waves_of
-from mpilbm.case.input_fields import Shape, stored
+from mpilbm.case.input_fields import Shape
 from mpilbm.case.tables.random_flow import RandomFlow
-from mpilbm.errors import CaseError
-from mpilbm.formulas.parser import Formula
-from mpilbm.formulas.trees import Tree
-from mpilbm.formulas.values import AXES, FieldValue, names_in
-from mpilbm.physics.lattices import x_of
-from mpilbm.registry import Parameters
-from mpilbm.verdicts.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
+from mpilbm.core.errors import CaseError
+from mpilbm.core.formulas.parser import Formula
+from mpilbm.core.formulas.trees import Tree
+from mpilbm.core.formulas.values import AXES, FieldValue, names_in
+from mpilbm.core.registry import Parameters
+from mpilbm.model.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
+from mpilbm.physics.lattices import stored_cells, x_of
 
 BLOCK_CELLS = 2**14  # evaluated together
 FIXES = {
@@ -128,7 +128,7 @@ class InitialFields(Parameters):
         full = (*shape[:2], shape[2] * (2 if self.staggered else 1))
         with self._case_errors():
             fields = load_fields(self.file, full, self.periodic, begin, end)
-        rho, u = (stored(self.staggered, field, begin) for field in fields)
+        rho, u = (stored_cells(self.staggered, field, begin) for field in fields)
         total = rho + u.sum(axis=-1)
         self._refuse(~np.isfinite(total), total, "file", begin, "is not finite")
         if self.scale != 1:
@@ -168,7 +168,9 @@ class InitialFields(Parameters):
         planes, rows, nx = shape[0], shape[1], shape[2] * (2 if self.staggered else 1)
         size = (nx, planes) if len(self.u) == 2 else (nx, rows, planes)
         waves = waves_of(flow, size)
-        return stored(self.staggered, np.stack([waves.plane(k) for k in range(begin, end)]), begin)
+        return stored_cells(
+            self.staggered, np.stack([waves.plane(k) for k in range(begin, end)]), begin
+        )
 
     def strain(self, shape: Shape, begin: int, end: int) -> np.ndarray:
         """S_ab = (du_a/dx_b + du_b/dx_a) / 2 in planes, (n, rows, nx, D (D + 1) / 2): xx, xy, ….

@@ -11,10 +11,10 @@ from mpilbm.case.quantities import quantity_at
 from mpilbm.case.tables.case_file import schema
 from mpilbm.case.tables.scalars import SCALAR_LABEL
 from mpilbm.case.tables.values import LABEL
-from mpilbm.registry import UnknownName
-from mpilbm.system.input_text import is_number
-from mpilbm.system.toml_text import shown
-from mpilbm.units import counted
+from mpilbm.core.files.input_text import is_number
+from mpilbm.core.files.toml_text import shown
+from mpilbm.core.registry import UnknownName
+from mpilbm.core.units import counted
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

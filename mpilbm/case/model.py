@@ -13,10 +13,13 @@ from mpilbm.case.tables.bodies import Body
 from mpilbm.case.tables.run import Run
 from mpilbm.case.tables.scalars import Buoyancy
 from mpilbm.codegen.program import OF
-from mpilbm.formulas.values import CellValue
+from mpilbm.core.formulas.values import CellValue
+from mpilbm.core.registry import Parameters
+from mpilbm.core.units import Units
 from mpilbm.layouts import Layout
 from mpilbm.layouts.formats import Formats
 from mpilbm.model.box import Domain, Precision
+from mpilbm.model.findings import Finding
 from mpilbm.model.needs import Needs
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.collisions import Collision
@@ -25,9 +28,6 @@ from mpilbm.physics.forcing import Forcing
 from mpilbm.physics.lattices import Lattice
 from mpilbm.physics.sampled import Sampled
 from mpilbm.physics.sloped import Sloped, of_interfaces, of_scalar
-from mpilbm.registry import Parameters
-from mpilbm.units import Units
-from mpilbm.verdicts.findings import Finding
 
 
 class Fluid(Parameters):

@@ -1,7 +1,7 @@
 """Quantities of a case in lattice units: "1e-6 m^2/s" becomes a number.
 
-The annotation of a field says which quantities it accepts, see mpilbm/quantity.py. A number without
-a unit is in lattice units (in [units] in SI).
+The annotation of a field says which quantities it accepts, see mpilbm/core/quantity.py. A number
+without a unit is in lattice units (in [units] in SI).
 """
 
 from math import inf, isfinite
@@ -11,12 +11,12 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from mpilbm.case.tables.case_file import CaseFile
 from mpilbm.case.tables.scales import UnitsTable
 from mpilbm.case.unit_texts import UnitError, in_si, in_words, parts
-from mpilbm.choice import Choice
-from mpilbm.quantity import Form, Quantity, whole_type
-from mpilbm.registry import Parameters, UnknownName, find
-from mpilbm.system.toml_text import shown
-from mpilbm.units import VISCOSITY, Units
-from mpilbm.verdicts.findings import NOTE, WARNING, Finding
+from mpilbm.core.choice import Choice
+from mpilbm.core.files.toml_text import shown
+from mpilbm.core.quantity import Form, Quantity, whole_type
+from mpilbm.core.registry import Parameters, UnknownName, find
+from mpilbm.core.units import VISCOSITY, Units
+from mpilbm.model.findings import NOTE, WARNING, Finding
 
 LATTICE = whole_type(CaseFile.model_fields["lattice"])
 ROUNDED = 0.01  # relative change of a number of cells or steps by rounding above which it warns

@@ -4,9 +4,9 @@ import re
 from functools import cache
 from typing import Any
 
-from mpilbm.formulas.values import is_file
-from mpilbm.quantity import NUMBER, SYMBOL, UNIT
-from mpilbm.units import Dimension
+from mpilbm.core.formulas.values import is_file
+from mpilbm.core.quantity import NUMBER, SYMBOL, UNIT
+from mpilbm.core.units import Dimension
 
 BASES = ("[length]", "[time]", "[mass]", "[temperature]")
 SYMBOLS = ("m", "s", "kg", "K")  # of the bases

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 
 from mpilbm.case.given.fluids import with_fields, with_initial_value
-from mpilbm.case.given.objects import is_reference, unknown
-from mpilbm.case.input_fields import load_numbers
 from mpilbm.case.model import Case
 from mpilbm.case.scalars.model import Scalar
 from mpilbm.case.tables.bodies import Body
-from mpilbm.errors import CaseError
-from mpilbm.formulas.given_functions import GivenFunction, PointValue
-from mpilbm.formulas.values import Plane, Series, is_file
+from mpilbm.core.errors import CaseError
+from mpilbm.core.files.input_arrays import load_numbers
+from mpilbm.core.formulas.given_functions import GivenFunction, PointValue
+from mpilbm.core.formulas.values import Plane, Series, is_file
+from mpilbm.model.given import is_reference, unknown
+from mpilbm.model.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 from mpilbm.physics.boundaries import Boundary, Condition
 from mpilbm.physics.scalars.boundaries import ScalarBoundary
-from mpilbm.verdicts.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 
 
 def resolved(case: Case) -> Case:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from mpilbm.case.model import Case, Fluid
-from mpilbm.errors import CaseError
-from mpilbm.formulas.given_functions import PointValue
-from mpilbm.formulas.parser import Formula
-from mpilbm.formulas.values import CellValue, Plane, Series
+from mpilbm.core.errors import CaseError
+from mpilbm.core.formulas.given_functions import PointValue
+from mpilbm.core.formulas.parser import Formula
+from mpilbm.core.formulas.values import CellValue, Plane, Series
+from mpilbm.model.limits import DENSITIES, FAST, LARGEST_DENSITY, LEAST_DENSITY
 from mpilbm.physics.boundaries import Boundary, key_of
-from mpilbm.verdicts.limits import DENSITIES, FAST, LARGEST_DENSITY, LEAST_DENSITY
 
 ALONG = 33  # points along each side of a face or body at which formulas are evaluated
 FINE = {2: 4096, 3: 256}  # and at TIMES steps, along each side of a face, by dimension: jets

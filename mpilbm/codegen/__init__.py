@@ -30,9 +30,9 @@ from mpilbm.codegen.structure import (
     wall_effects,
     weighed_boundaries,
 )
+from mpilbm.core.machine import cache
+from mpilbm.core.registry import plugin_errors
 from mpilbm.model.case import Case
-from mpilbm.registry import plugin_errors
-from mpilbm.system import cache
 
 __all__ = [
     "SCALE",

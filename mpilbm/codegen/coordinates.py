@@ -7,7 +7,7 @@ from sympy import Symbol
 from mpilbm.codegen.printer import symbol
 from mpilbm.codegen.text.cell_kernel import CellKernel
 from mpilbm.codegen.text.parts import Index
-from mpilbm.formulas.values import CellValue
+from mpilbm.core.formulas.values import CellValue
 from mpilbm.model.expressions import Expression
 from mpilbm.physics.lattices import Lattice
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from mpilbm.codegen.coordinates import given
 from mpilbm.codegen.program import FORCE
 from mpilbm.codegen.text.cell_kernel import CellKernel
-from mpilbm.formulas.values import CellValue
+from mpilbm.core.formulas.values import CellValue
 from mpilbm.layouts import HERE, AnyGrid
 from mpilbm.model.expressions import Expression, Let, Populations, Rates, Stress, Vector
 from mpilbm.physics.algebra import dot, expanded, pairs

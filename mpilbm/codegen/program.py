@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from mpilbm.links.body_links import CHUNK
+from mpilbm.solids.body_links import CHUNK
 
 OF = "_of_{}"  # suffix of the names of kernels and arrays of one of several coupled fluids
 

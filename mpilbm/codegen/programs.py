@@ -18,9 +18,9 @@ from mpilbm.codegen.structure import (
     wall_effects,
     weighed_boundaries,
 )
-from mpilbm.links.row_ends import rows_end_in_walls
 from mpilbm.model.case import Case
 from mpilbm.physics.boundary_capabilities import Behind, Reads
+from mpilbm.solids.row_ends import rows_end_in_walls
 
 
 def build(case: Case) -> Program:

@@ -6,10 +6,10 @@ from typing import Any, TypedDict
 
 from mpilbm.codegen.program import POINTS
 from mpilbm.layouts.formats import SCALE, Formats
-from mpilbm.links.row_ends import rows_end_in_walls
 from mpilbm.model.case import Case, Fluid
 from mpilbm.physics.boundaries import Condition, one_face_each
 from mpilbm.physics.couplings import solids
+from mpilbm.solids.row_ends import rows_end_in_walls
 
 
 def structure(case: Case) -> dict[str, Any]:

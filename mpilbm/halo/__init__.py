@@ -10,11 +10,11 @@ from typing import Any, ParamSpec, TypeVar
 
 from mpilbm.backends import Device
 from mpilbm.backends.interfaces import Event, Launch, Runner
+from mpilbm.core.registry import Parameters
 from mpilbm.halo.plan import Plan
 from mpilbm.layouts.grid import Grid
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.slabs import Slab
-from mpilbm.registry import Parameters
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -1,7 +1,8 @@
 """Selects the first of four ways that works on these ranks."""
 
 from mpilbm.backends import Device
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
+from mpilbm.core.registry import register
 from mpilbm.halo import Exchanger, Halo
 from mpilbm.halo.cuda_ipc import CudaIpc
 from mpilbm.halo.direct import Direct
@@ -10,7 +11,6 @@ from mpilbm.halo.staged import Staged
 from mpilbm.parallel import gpu_aware
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.slabs import Slab, split
-from mpilbm.registry import register
 
 
 @register("halo", "auto")

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from mpilbm import backends
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
+from mpilbm.core.registry import register
 from mpilbm.halo import Exchanger, Halo, self_exchange
 from mpilbm.halo.ipc_exchange import IpcExchange, IpcExchanger
 from mpilbm.halo.ipc_memory import Windows, reach, refuse, without_cuda
@@ -14,7 +15,6 @@ from mpilbm.halo.trial import arrives
 from mpilbm.parallel.agree import together
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.slabs import Slab
-from mpilbm.registry import register
 
 
 @register("halo", "cuda_ipc")

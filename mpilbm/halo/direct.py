@@ -8,11 +8,11 @@ import numpy as np
 
 from mpilbm.backends import Device
 from mpilbm.backends.interfaces import Event
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
+from mpilbm.core.registry import register
 from mpilbm.halo import Exchange, Exchanger, Halo, self_exchange
 from mpilbm.halo.plan import Plan, incoming, outgoing
 from mpilbm.parallel.slabs import Slab
-from mpilbm.registry import register
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm, Prequest

@@ -8,7 +8,7 @@ import numpy as np
 
 from mpilbm.backends.cuda import CudaDevice
 from mpilbm.backends.interfaces import Array, Event, Launch
-from mpilbm.errors import MpilbmError
+from mpilbm.core.errors import MpilbmError
 from mpilbm.halo import Exchange, Exchanger, ipc_kernel
 from mpilbm.halo.ipc_joint import JointStep
 from mpilbm.halo.ipc_kernel import (

@@ -30,7 +30,7 @@ of one thread, `arrive`, awaits them, unless the next work is the next step (see
 **Where it is used.** If on all ranks the kernel is all work of a step (no boundary lists, no
 coupled fluids), and if no slab moves more than MOST_BYTES in a step. Longer steps hide the exchange
 behind their bulk planes and gain nothing; with boundary lists, steps of larger slabs became 10 %
-longer. Measured on two H200 with NVLink, see "Joint steps" in manual/performance.md.
+longer. Measured on two H200 with NVLink, see "Joint steps" in the chapter "performance".
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 
 from mpilbm.backends import Device
 from mpilbm.backends.nvidia import driver as nvidia
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
 from mpilbm.parallel.slabs import Slab
 
 WAYS = "use 'auto' or 'nccl'"

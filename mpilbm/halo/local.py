@@ -10,12 +10,12 @@ from typing import Any
 
 from mpilbm.backends import Device
 from mpilbm.backends.interfaces import Event
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
+from mpilbm.core.registry import register
 from mpilbm.halo import Exchange, Exchanger, Halo
 from mpilbm.halo.plan import Plan, incoming, outgoing
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.slabs import Slab
-from mpilbm.registry import register
 
 
 class LocalWorld:

@@ -11,7 +11,8 @@ from mpilbm import backends
 from mpilbm.backends import Device
 from mpilbm.backends.interfaces import Event
 from mpilbm.backends.streams.cuda import CudaStream
-from mpilbm.errors import CaseError, MpilbmError
+from mpilbm.core.errors import CaseError, MpilbmError
+from mpilbm.core.registry import register
 from mpilbm.halo import Exchange, Exchanger, Halo, self_exchange
 from mpilbm.halo.ipc_memory import without_cuda
 from mpilbm.halo.plan import Message, Plan, incoming, outgoing
@@ -19,7 +20,6 @@ from mpilbm.halo.trial import arrives
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.slabs import Slab
-from mpilbm.registry import register
 
 T = TypeVar("T")
 Piece = tuple[Any, int]  # a device array, and the other rank

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from mpilbm.errors import MpilbmError
+from mpilbm.core.errors import MpilbmError
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.slabs import Slab
 

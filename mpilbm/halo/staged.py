@@ -8,11 +8,11 @@ import numpy as np
 
 from mpilbm.backends import Device
 from mpilbm.backends.interfaces import Array, Event
+from mpilbm.core.registry import register
 from mpilbm.halo import Exchanger, Halo, self_exchange
 from mpilbm.halo.direct import DirectExchange
 from mpilbm.halo.plan import Plan
 from mpilbm.parallel.slabs import Slab
-from mpilbm.registry import register
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm

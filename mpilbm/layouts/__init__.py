@@ -22,6 +22,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mpilbm.core.registry import Parameters, find, make, names
 from mpilbm.layouts.contracts import Offset
 from mpilbm.layouts.formats import Formats
 from mpilbm.layouts.grid import Grid
@@ -29,7 +30,6 @@ from mpilbm.layouts.nodes import NodeGrid
 from mpilbm.model.case import Case
 from mpilbm.model.expressions import Density, Expression, Populations
 from mpilbm.physics.lattices import Lattice
-from mpilbm.registry import Parameters, find, make, names
 
 HERE: Offset = (0, 0, 0)
 

@@ -1,8 +1,8 @@
 """One array; even steps work within the cell, odd steps read from and write to neighbours."""
 
+from mpilbm.core.registry import register
 from mpilbm.layouts import HERE, Layout, Place, against
 from mpilbm.physics.lattices import Lattice
-from mpilbm.registry import register
 
 
 @register("layouts", "aa")

@@ -1,8 +1,8 @@
 """Two arrays, read from one and written to the other."""
 
+from mpilbm.core.registry import register
 from mpilbm.layouts import HERE, Layout, Place, against
 from mpilbm.physics.lattices import Lattice
-from mpilbm.registry import register
 
 
 @register("layouts", "ab")

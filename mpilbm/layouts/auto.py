@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from mpilbm.core.registry import make, register
 from mpilbm.layouts import Layout
 from mpilbm.layouts.ab import AB
-from mpilbm.registry import make, register
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """One array; each step reads half of the populations from the cell, half from neighbours."""
 
+from mpilbm.core.registry import register
 from mpilbm.layouts import HERE, Layout, Place, against
 from mpilbm.physics.lattices import Lattice
-from mpilbm.registry import register
 
 
 @register("layouts", "esopull")

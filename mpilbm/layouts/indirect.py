@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
+from mpilbm.core.registry import find, make, names, register
 from mpilbm.layouts import HERE, Layout, Place
 from mpilbm.layouts.contracts import Offset
 from mpilbm.layouts.nodes import NodeGrid
 from mpilbm.model.case import Case
 from mpilbm.physics.lattices import Lattice
-from mpilbm.registry import find, make, names, register
 
 
 @register("layouts", "indirect")

@@ -25,6 +25,7 @@ networks.
 
 from collections.abc import Iterator, Sequence
 
+from mpilbm.core.registry import find, names, register
 from mpilbm.layouts import HERE, Layout, Offset, Place, Read, against
 from mpilbm.layouts.formats import Formats, Tail
 from mpilbm.model.case import Case
@@ -32,7 +33,6 @@ from mpilbm.model.expressions import Density, Expression, Populations, Vector
 from mpilbm.physics.algebra import pairs
 from mpilbm.physics.hermite import moments_of, populations
 from mpilbm.physics.lattices import Lattice
-from mpilbm.registry import find, names, register
 
 UpToSecond = tuple[
     Expression, list[Expression], list[Expression]

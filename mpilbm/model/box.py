@@ -4,8 +4,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from mpilbm.quantity import LENGTH
-from mpilbm.registry import Parameters
+from mpilbm.core.quantity import LENGTH
+from mpilbm.core.registry import Parameters
 
 Size = Annotated[int, Field(gt=0, lt=2**31)]
 Type = Literal["float32", "float64"]

@@ -11,9 +11,9 @@ from mpilbm.model.box import Domain, Precision
 from mpilbm.model.needs import Needs
 
 if TYPE_CHECKING:
-    from mpilbm.formulas.trees import Tree
-    from mpilbm.formulas.values import CellValue, FieldValue
-    from mpilbm.geometry.shapes import Shape
+    from mpilbm.core.formulas.trees import Tree
+    from mpilbm.core.formulas.values import CellValue, FieldValue
+    from mpilbm.core.units import Units
     from mpilbm.layouts import Layout
     from mpilbm.layouts.formats import Formats
     from mpilbm.physics.boundaries import Boundary, Condition
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mpilbm.physics.sampled import Sampled
     from mpilbm.physics.scalars.collisions import ScalarCollision
     from mpilbm.physics.sloped import Sloped
-    from mpilbm.units import Units
+    from mpilbm.solids.shapes import Shape
 
 
 class Initial(Protocol):

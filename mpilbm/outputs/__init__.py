@@ -15,21 +15,21 @@ import numpy as np
 from pydantic import Field
 
 from mpilbm.backends import memory
+from mpilbm.core.machine import terminal
+from mpilbm.core.quantity import STEPS
+from mpilbm.core.registry import Parameters
+from mpilbm.core.units import counted
+from mpilbm.model.findings import NOTE, Finding
 from mpilbm.outputs.core.samples import Samples
 from mpilbm.outputs.core.totals import Totals
 from mpilbm.parallel.agree import together
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.ranks import local_rank
 from mpilbm.parallel.slabs import Slab
-from mpilbm.quantity import STEPS
-from mpilbm.registry import Parameters
 from mpilbm.storage.background import Background
 from mpilbm.storage.clock import Clock
 from mpilbm.storage.csv_log import Synced
 from mpilbm.storage.planes import PlaneFiles
-from mpilbm.system import terminal
-from mpilbm.units import counted
-from mpilbm.verdicts.findings import NOTE, Finding
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case

@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
+from mpilbm.core.quantity import AREA, LENGTH, VELOCITY
+from mpilbm.core.registry import register
+from mpilbm.core.units import FORCE, TIME, TORQUE, Dimension, counted, lattice_text
+from mpilbm.model.findings import NOTE, Finding
 from mpilbm.outputs import Context, Output
 from mpilbm.outputs.core.force_coefficients import columns, directions
 from mpilbm.outputs.core.totals import over_bodies
 from mpilbm.parallel.agree import on_root
 from mpilbm.physics.lattices import AXES
-from mpilbm.quantity import AREA, LENGTH, VELOCITY
-from mpilbm.registry import register
 from mpilbm.storage.csv_log import Rows
-from mpilbm.units import FORCE, TIME, TORQUE, Dimension, counted, lattice_text
-from mpilbm.verdicts.findings import NOTE, Finding
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case
-    from mpilbm.geometry.shapes import Shape
+    from mpilbm.solids.shapes import Shape
 
 ROW_BYTES = 512
 

@@ -27,9 +27,9 @@ import numpy as np
 from pydantic import Field
 
 from mpilbm import __version__
+from mpilbm.core.registry import register
 from mpilbm.outputs import Context, Kept, Output, PlaneCopies, number_of_cells
 from mpilbm.parallel.agree import on_root
-from mpilbm.registry import register
 from mpilbm.storage.background import Job
 from mpilbm.storage.checkpoint_names import existing
 from mpilbm.storage.places import dataset

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
+from mpilbm.core.registry import register
 from mpilbm.outputs.averages.forms import Image
 from mpilbm.outputs.averages.profile_files import Head
 from mpilbm.outputs.averages.sample_writer import SampleFile
 from mpilbm.outputs.host_samples.output import HostSampled, unit_of
 from mpilbm.outputs.host_samples.plane_sums import HigherMoments, PlaneSums, moment_components
-from mpilbm.registry import register
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, ClassVar
 
+from mpilbm.core.registry import register
 from mpilbm.outputs.images.output import BetweenPoints, box_problems, ends_of
 from mpilbm.outputs.images.part import Part, cell_of, of_box
-from mpilbm.registry import register
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic import Field
 
+from mpilbm.core.registry import register
+from mpilbm.core.units import LATTICE_UNIT
 from mpilbm.outputs.host_samples.output import HostSampled
 from mpilbm.outputs.host_samples.plane_sums import LineSpectra
 from mpilbm.physics.lattices import AXES
-from mpilbm.registry import register
-from mpilbm.units import LATTICE_UNIT
 
 if TYPE_CHECKING:
     import h5py

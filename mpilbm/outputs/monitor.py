@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
+from mpilbm.core.registry import register
+from mpilbm.core.units import TIME, VELOCITY, Dimension
 from mpilbm.outputs import Context, Output, number_of_cells
 from mpilbm.outputs.spectra import distributed, velocity
 from mpilbm.outputs.spectra.velocity import VelocityWaves
 from mpilbm.parallel.agree import on_root
 from mpilbm.physics import interface_length, sloped
-from mpilbm.registry import register
 from mpilbm.storage.csv_log import Rows
-from mpilbm.units import TIME, VELOCITY, Dimension
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case

@@ -7,12 +7,12 @@ from pydantic import Field
 
 from mpilbm.case.driving import NotDriven, driving
 from mpilbm.case.tables.values import Scale
+from mpilbm.core.quantity import in_si
+from mpilbm.core.registry import register
+from mpilbm.core.units import LENGTH
+from mpilbm.model.findings import WARNING, Finding
 from mpilbm.outputs import Context, Output
 from mpilbm.outputs.core.permeability_rows import FILE, DarcyFlow, PermeabilityWriter
-from mpilbm.quantity import in_si
-from mpilbm.registry import register
-from mpilbm.units import LENGTH
-from mpilbm.verdicts.findings import WARNING, Finding
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case

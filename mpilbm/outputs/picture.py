@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from mpilbm.drawing.isosurface import MISSING
+from mpilbm.core.quantity import LENGTH
+from mpilbm.core.registry import register
 from mpilbm.outputs import Context
 from mpilbm.outputs.core.fields import field_problems
 from mpilbm.outputs.core.scheduled import Scheduled
+from mpilbm.outputs.drawing.isosurface import MISSING
 from mpilbm.outputs.images.part import Part, cell_of, of_box
 from mpilbm.outputs.pictures import film
 from mpilbm.outputs.pictures.plane import PlaneDrawing
 from mpilbm.outputs.pictures.surface import MOST, Isosurface, SurfaceDrawing
 from mpilbm.outputs.pictures.writer import Drawing, PictureWriter
 from mpilbm.physics.lattices import AXES
-from mpilbm.quantity import LENGTH
-from mpilbm.registry import register
 from mpilbm.solver.fields.point_fields import point_bytes, point_roles
 
 if TYPE_CHECKING:

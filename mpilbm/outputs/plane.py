@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from mpilbm.core.quantity import LENGTH
+from mpilbm.core.registry import register
 from mpilbm.outputs.images.output import Strided
 from mpilbm.outputs.images.part import Part, cell_of, of_box
 from mpilbm.physics.lattices import AXES
-from mpilbm.quantity import LENGTH
-from mpilbm.registry import register
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case

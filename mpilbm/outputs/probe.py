@@ -8,8 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from mpilbm.case.input_fields import load_numbers
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
+from mpilbm.core.files.input_arrays import load_numbers
+from mpilbm.core.files.toml_text import shown as shown_value
+from mpilbm.core.quantity import LENGTH
+from mpilbm.core.registry import register
+from mpilbm.core.units import TIME, counted, field_unit
 from mpilbm.outputs import Context
 from mpilbm.outputs.core.fields import COMPONENTS, field_problems
 from mpilbm.outputs.core.scheduled import Scheduled
@@ -18,12 +22,8 @@ from mpilbm.outputs.points.positions import Interpolation, shown
 from mpilbm.outputs.points.series import Series
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.physics.lattices import AXES
-from mpilbm.quantity import LENGTH
-from mpilbm.registry import register
 from mpilbm.solver.fields.point_fields import PointFields, point_bytes, point_roles
 from mpilbm.storage.csv_log import Rows
-from mpilbm.system.toml_text import shown as shown_value
-from mpilbm.units import TIME, counted, field_unit
 
 if TYPE_CHECKING:
     import h5py

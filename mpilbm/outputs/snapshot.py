@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from pydantic import Field
 
 from mpilbm.case.tables.values import MOST_STEPS
+from mpilbm.core.quantity import LENGTH, STEPS
+from mpilbm.core.registry import register
+from mpilbm.model.findings import Finding
 from mpilbm.outputs.images.output import Strided, box_problems
 from mpilbm.outputs.images.part import Part, of_box
-from mpilbm.quantity import LENGTH, STEPS
-from mpilbm.registry import register
-from mpilbm.verdicts.findings import Finding
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case

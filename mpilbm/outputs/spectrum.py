@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from mpilbm.core.registry import register
+from mpilbm.core.units import TIME, Dimension
+from mpilbm.model.findings import NOTE, Finding
 from mpilbm.outputs import Context
 from mpilbm.outputs.core.scheduled import Scheduled
 from mpilbm.outputs.images.description import in_si
@@ -14,10 +17,7 @@ from mpilbm.outputs.spectra.shells import Shells
 from mpilbm.outputs.spectra.transfer import with_transfer
 from mpilbm.outputs.spectra.velocity import VelocityWaves
 from mpilbm.parallel.agree import on_root
-from mpilbm.registry import register
 from mpilbm.storage.csv_log import Rows
-from mpilbm.units import TIME, Dimension
-from mpilbm.verdicts.findings import NOTE, Finding
 
 if TYPE_CHECKING:
     import h5py

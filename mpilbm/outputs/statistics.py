@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field, field_validator
 
+from mpilbm.core.quantity import STEPS
+from mpilbm.core.registry import register
+from mpilbm.core.units import counted
+from mpilbm.model.findings import SERIOUS, WARNING, Finding
 from mpilbm.outputs import Context, Output
 from mpilbm.outputs.averages.device_sums import DeviceSums
 from mpilbm.outputs.averages.forms import FORMS
 from mpilbm.outputs.averages.profile_files import Head, write_table
 from mpilbm.outputs.averages.sample_writer import Plan, SampleFile, SampleWriter
 from mpilbm.physics.lattices import AXES
-from mpilbm.quantity import STEPS
-from mpilbm.registry import register
 from mpilbm.solver.fields.flow_statistics import Places, bytes_needed, numbers
 from mpilbm.solver.fields.mean_fields import mean_sizes, sum_sizes
 from mpilbm.solver.fields.staging import Staging
-from mpilbm.units import counted
-from mpilbm.verdicts.findings import SERIOUS, WARNING, Finding
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case

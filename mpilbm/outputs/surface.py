@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from mpilbm.geometry.shapes.mesh import Mesh
+from mpilbm.core.registry import register
+from mpilbm.core.units import PRESSURE
 from mpilbm.outputs import Context
 from mpilbm.outputs.core.scheduled import Scheduled
 from mpilbm.outputs.surfaces import facets, polydata
@@ -16,10 +17,9 @@ from mpilbm.outputs.surfaces.averages import Pairs, nearest_facets
 from mpilbm.outputs.surfaces.facets import Floats
 from mpilbm.outputs.surfaces.links import LinkedCells, linked_cells
 from mpilbm.parallel.agree import on_root
-from mpilbm.registry import register
+from mpilbm.solids.shapes.mesh import Mesh
 from mpilbm.solver.momentum_exchange import ByCell
 from mpilbm.storage.planes import PlaneFile
-from mpilbm.units import PRESSURE
 
 if TYPE_CHECKING:
     import h5py

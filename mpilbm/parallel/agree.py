@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from mpilbm.errors import FileSystemError, MpilbmError, OtherRankError
+from mpilbm.core.errors import FileSystemError, MpilbmError, OtherRankError
 from mpilbm.parallel.communicator import Communicator
 
 T = TypeVar("T")

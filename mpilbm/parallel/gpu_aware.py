@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from mpilbm.errors import CommandError
+from mpilbm.core.errors import CommandError
+from mpilbm.core.machine import cache, processes
 from mpilbm.parallel import launcher
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.gpu_probe import MARK
-from mpilbm.system import cache, processes
 
 DRIVER = Path("/proc/driver/nvidia/version")
 DEVICES = (DRIVER, *map(Path, ("/dev/nvidiactl", "/dev/nvidia0", "/dev/kfd")))  # kfd: AMD

@@ -65,7 +65,7 @@ def main(backend: str, limit: int) -> None:
     mpi4py.rc(thread_level="funneled")  # as in a run
     from mpi4py import MPI
 
-    from mpilbm.registry import make
+    from mpilbm.core.registry import make
 
     comm = MPI.COMM_WORLD
     report = print if comm.rank == 0 else (lambda *words, **options: None)

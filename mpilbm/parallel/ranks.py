@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mpilbm.errors import INTERRUPTED, CommandError, MpilbmError, OtherRankError
+from mpilbm.core.errors import INTERRUPTED, CommandError, MpilbmError, OtherRankError
+from mpilbm.core.machine import terminal
 from mpilbm.parallel import gpu_aware, launcher
-from mpilbm.system import terminal
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm

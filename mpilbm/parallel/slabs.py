@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mpilbm.errors import CaseError
-from mpilbm.units import counted
+from mpilbm.core.errors import CaseError
+from mpilbm.core.units import counted
 
 
 @dataclass(frozen=True)

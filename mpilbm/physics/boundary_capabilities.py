@@ -21,7 +21,7 @@ class Beyond(Enum):
 
 
 class LinkValue(Enum):
-    """The value per link that a boundary reads (`cell.link`), computed in links/wall_distance.py.
+    """The value per link that a boundary reads (`cell.link`), computed in solids/wall_distance.py.
 
     q is the distance from the cell to the wall, divided by the length of the link.
     """

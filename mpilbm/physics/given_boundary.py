@@ -5,16 +5,16 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from mpilbm import quantity
-from mpilbm.formulas.values import Given as GivenNumber
-from mpilbm.formulas.values import Value
-from mpilbm.formulas.values import Vector as GivenVector
+from mpilbm.core import quantity
+from mpilbm.core.formulas.values import Given as GivenNumber
+from mpilbm.core.formulas.values import Value
+from mpilbm.core.formulas.values import Vector as GivenVector
+from mpilbm.core.quantity import RHO
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression, Populations, Vector
 from mpilbm.physics.boundaries import DENSITY, VELOCITY, Boundary, by_axis
 from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.equilibria import dot
-from mpilbm.quantity import RHO
 
 LAG = Fraction(1, 16)  # share of the velocity of the previous step at a face with a given density
 

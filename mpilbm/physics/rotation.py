@@ -5,8 +5,8 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
-from mpilbm.quantity import ANGULAR_VELOCITY, LENGTH
-from mpilbm.registry import Parameters
+from mpilbm.core.quantity import ANGULAR_VELOCITY, LENGTH
+from mpilbm.core.registry import Parameters
 
 AXIS = (0.0, 0.0, 1.0)
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from mpilbm.case.case import Case
 from mpilbm.case.given.objects import require_path, shown_type
-from mpilbm.errors import UsageError
+from mpilbm.core.errors import UsageError
 
 
 def require_case_and_comm(case: object, comm: object) -> None:

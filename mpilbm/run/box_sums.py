@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mpilbm.errors import UsageError
+from mpilbm.core.errors import UsageError
 from mpilbm.outputs import Context
 from mpilbm.outputs.core.totals import over_bodies
 from mpilbm.physics import sloped

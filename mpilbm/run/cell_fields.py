@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from mpilbm.errors import UsageError
+from mpilbm.core.errors import UsageError
 from mpilbm.outputs import Context
 from mpilbm.outputs.images.values import SOLID, at_nodes
 from mpilbm.parallel.communicator import MessagePassing

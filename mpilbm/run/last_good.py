@@ -14,7 +14,7 @@ error gives the two checks between which the flow failed, but not the step.
 from collections.abc import Sequence
 from typing import Any
 
-from mpilbm.errors import FileSystemError, NonFiniteError
+from mpilbm.core.errors import FileSystemError, NonFiniteError
 from mpilbm.outputs import Context
 from mpilbm.outputs.checkpoint import Checkpoint
 from mpilbm.outputs.core.invalid import Bad

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple, Protocol
 
-from mpilbm.errors import NonFiniteError
+from mpilbm.core.errors import NonFiniteError
 from mpilbm.outputs import Context
 from mpilbm.outputs.core.summary import Summary
 from mpilbm.outputs.core.writers import Writers

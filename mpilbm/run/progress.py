@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
+from mpilbm.core.machine import terminal
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.storage.clock import Clock
-from mpilbm.system import terminal
 
 if TYPE_CHECKING:
     from rich.live import Live

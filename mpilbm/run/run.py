@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mpilbm.errors import StoppedEarly
+from mpilbm.core.errors import StoppedEarly
 from mpilbm.outputs import number_of_cells
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.run.ending.early_end import EarlyEnd

@@ -7,14 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mpilbm.case.initial_fields import InitialFields
-from mpilbm.case.input_fields import stored
-from mpilbm.errors import CaseError, UsageError
-from mpilbm.formulas.given_functions import GivenFunction
+from mpilbm.core.errors import CaseError, UsageError
+from mpilbm.core.formulas.given_functions import GivenFunction
+from mpilbm.model.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 from mpilbm.outputs import Context
 from mpilbm.parallel.agree import together
-from mpilbm.physics.lattices import x_of
+from mpilbm.physics.lattices import stored_cells, x_of
 from mpilbm.solver.initialise import HostValues
-from mpilbm.verdicts.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 
 if TYPE_CHECKING:
     from mpilbm.solver.solver import Solver
@@ -101,7 +100,7 @@ def _new_values(context: Context, name: str, value: Given, local: bool) -> np.nd
     found = found if here else found[slab.begin : slab.end]
     rows = (1, *plane) if len(plane) == 1 else plane
     cells = found.reshape(slab.planes, *rows, *components)
-    return stored(case.lattice.staggered, cells, slab.begin)
+    return stored_cells(case.lattice.staggered, cells, slab.begin)
 
 
 def _numbers(name: str, value: Any) -> np.ndarray:

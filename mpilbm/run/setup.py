@@ -8,14 +8,14 @@ import numpy as np
 from mpilbm import backends, codegen
 from mpilbm.case.velocity_bounds import require_forces
 from mpilbm.codegen.program import POINTS, Program
-from mpilbm.geometry import build, diagnose, geometry_findings, plane_costs
-from mpilbm.geometry.masks import require_masks
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.ranks import local_rank
-from mpilbm.preflight import layout_choice
+from mpilbm.run.preflight import layout_choice
 from mpilbm.run.progress import Say, printed
 from mpilbm.run.steady import CHECK_EVERY
+from mpilbm.solids import build, diagnose, geometry_findings, plane_costs
+from mpilbm.solids.masks import require_masks
 from mpilbm.solver.memory import plan as memory_plan
 from mpilbm.solver.solver import Solver
 

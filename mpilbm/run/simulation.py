@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast, overload
 
 import numpy as np
 
-from mpilbm.errors import MpilbmError, UsageError
+from mpilbm.core.errors import MpilbmError, UsageError
+from mpilbm.core.units import TIME
+from mpilbm.model.findings import Finding
 from mpilbm.outputs import Context
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.ranks import world
@@ -29,8 +31,6 @@ from mpilbm.run.progress import say
 from mpilbm.run.set_field import Given, set_field
 from mpilbm.run.start import Request, start
 from mpilbm.storage.clock import Clock
-from mpilbm.units import TIME
-from mpilbm.verdicts.findings import Finding
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mpilbm.case.given.objects import require_path
-from mpilbm.errors import UsageError
+from mpilbm.core.errors import UsageError
 from mpilbm.outputs import Context
 from mpilbm.outputs.checkpoint import Checkpoint
 from mpilbm.outputs.snapshot import Snapshot

@@ -6,22 +6,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mpilbm.case.given.objects import require_path
-from mpilbm.errors import UsageError
-from mpilbm.geometry import diagnose, geometry_findings
+from mpilbm.core.errors import UsageError
+from mpilbm.core.units import counted
+from mpilbm.model.findings import Finding, in_order
 from mpilbm.outputs import Context
 from mpilbm.outputs.core.restart import candidates, load
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.parallel.communicator import Communicator
-from mpilbm.preflight.inspection import initial_ranges, inspect
+from mpilbm.run.preflight.inspection import initial_ranges, inspect
 from mpilbm.run.progress import Say
 from mpilbm.run.setup import build_solver
+from mpilbm.solids import diagnose, geometry_findings
 from mpilbm.solver.scalars.bounds import of_box
 from mpilbm.storage.checkpoint_names import existing
 from mpilbm.storage.clock import Clock
 from mpilbm.storage.directory import RunDirectory
 from mpilbm.storage.striping import spread
-from mpilbm.units import counted
-from mpilbm.verdicts.findings import Finding, in_order
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case

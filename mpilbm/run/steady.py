@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Protocol, Self
 import numpy as np
 
 from mpilbm.case.tables.run import VELOCITY
-from mpilbm.errors import NonFiniteError
+from mpilbm.core.errors import NonFiniteError
+from mpilbm.core.units import TIME, counted
+from mpilbm.model.findings import WARNING, Finding
 from mpilbm.outputs import Context, next_multiple
 from mpilbm.parallel.agree import on_root
 from mpilbm.parallel.communicator import Communicator
@@ -18,8 +20,6 @@ from mpilbm.run.checks.speeds import Speeds
 from mpilbm.run.last_good import LastGood
 from mpilbm.storage.csv_log import Rows
 from mpilbm.storage.own_files import STEADY
-from mpilbm.units import TIME, counted
-from mpilbm.verdicts.findings import WARNING, Finding
 
 if TYPE_CHECKING:
     from mpilbm.case.tables.run import Steady as Settings

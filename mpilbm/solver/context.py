@@ -12,14 +12,14 @@ from mpilbm.backends.interfaces import Array, CompiledKernel, Launch, Runner, St
 from mpilbm.case.case import Case
 from mpilbm.codegen.program import Program
 from mpilbm.codegen.scalars.names import buoyancy_numbers
-from mpilbm.geometry.build import Geometry
 from mpilbm.halo import Exchanger
 from mpilbm.layouts import AnyGrid
 from mpilbm.layouts.grid import Grid
-from mpilbm.links.box_walls import BoxWalls
-from mpilbm.links.entry_list import EntryList
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries import Condition
+from mpilbm.solids.box_walls import BoxWalls
+from mpilbm.solids.build import Geometry
+from mpilbm.solids.entry_list import EntryList
 from mpilbm.solver.fields.force_field import ForceField
 from mpilbm.solver.materials import material_tables
 from mpilbm.solver.memory import plan as memory_plan

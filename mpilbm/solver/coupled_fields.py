@@ -8,10 +8,10 @@ import numpy as np
 from mpilbm.backends.interfaces import Runner
 from mpilbm.codegen import averaged
 from mpilbm.codegen.program import OF, Access
-from mpilbm.geometry.ghost_solids import WallCells, wall_cells
 from mpilbm.halo import Exchange
 from mpilbm.layouts.field_grid import FieldGrid
 from mpilbm.physics.boundaries import one_face_each
+from mpilbm.solids.ghost_solids import WallCells, wall_cells
 from mpilbm.solver.context import SlabContext
 from mpilbm.solver.exchange_plan import exchange_plan
 from mpilbm.solver.passes import Pass

@@ -21,7 +21,9 @@ from mpilbm.case.scalars.model import Scalar
 from mpilbm.codegen.initial import kernel
 from mpilbm.codegen.initial.tables import Tables
 from mpilbm.codegen.program import Program
-from mpilbm.formulas.values import AXES
+from mpilbm.core.formulas.values import AXES
+from mpilbm.core.units import tau_from_viscosity
+from mpilbm.model.limits import LARGEST_DENSITY, LEAST_DENSITY
 from mpilbm.physics.algebra import pairs
 from mpilbm.solver.boundary_lists import BoundaryLists
 from mpilbm.solver.context import SlabContext
@@ -29,8 +31,6 @@ from mpilbm.solver.graph_replay import StepsAhead
 from mpilbm.solver.passes import Pass
 from mpilbm.solver.scalars.bounds import carrying
 from mpilbm.solver.state import FlowState
-from mpilbm.units import tau_from_viscosity
-from mpilbm.verdicts.limits import LARGEST_DENSITY, LEAST_DENSITY
 
 KERNEL_CELLS = 2**22  # of the box; the kernel is compiled in the time in which NumPy evaluates them
 

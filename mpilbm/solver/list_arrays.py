@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.geometry.build import Geometry
 from mpilbm.layouts.nodes import NodeGrid
 from mpilbm.layouts.packed_cells import PackedCells
-from mpilbm.links.entry_list import EntryList, Writes
-from mpilbm.links.link_set import LinkSet
-from mpilbm.links.mirrors import MirroredLinks
-from mpilbm.links.moving_walls import MovingLinks, WallMotion
-from mpilbm.links.wall_distance import LinkData, MirrorSource
 from mpilbm.physics.boundary_capabilities import Behind
+from mpilbm.solids.build import Geometry
+from mpilbm.solids.entry_list import EntryList, Writes
+from mpilbm.solids.link_set import LinkSet
+from mpilbm.solids.mirrors import MirroredLinks
+from mpilbm.solids.moving_walls import MovingLinks, WallMotion
+from mpilbm.solids.wall_distance import LinkData, MirrorSource
 from mpilbm.solver.populations import Populations
 from mpilbm.solver.timed_values import TimedArray
 

@@ -6,9 +6,9 @@ from mpilbm.backends import Device
 from mpilbm.backends.interfaces import Array
 from mpilbm.case.case import Case
 from mpilbm.codegen.scalars.names import MATERIAL, material_grid, table, table_name
-from mpilbm.geometry.build import Geometry
 from mpilbm.layouts import AnyGrid
 from mpilbm.layouts.grid import Grid
+from mpilbm.solids.build import Geometry
 
 
 def material_tables(

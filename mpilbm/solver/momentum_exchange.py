@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.geometry.build import Geometry
-from mpilbm.geometry.jump_forces import JumpForces
-from mpilbm.links.body_links import BodyLinks, Selected
-from mpilbm.links.cut_links import centres
-from mpilbm.links.entry_list import EntryList
 from mpilbm.physics.lattices import AXES
+from mpilbm.solids.body_links import BodyLinks, Selected
+from mpilbm.solids.build import Geometry
+from mpilbm.solids.cut_links import centres
+from mpilbm.solids.entry_list import EntryList
+from mpilbm.solids.jump_forces import JumpForces
 from mpilbm.solver.boundary_lists import Arrays, BoundaryLists, Launched
 from mpilbm.solver.fields.host_copies import HostCopies, HostCopy
 from mpilbm.solver.memory.lists import body_bytes, force_columns, stress_values
@@ -61,7 +61,7 @@ class MomentumExchange:
     the pressure of both is the same). [Toelke & Krafczyk 2008, section 6.2]
 
     Beyond the faces of a `pressure_jump` the density differs by rho_jump. The sums are those of the
-    unfolded flow around the body in one piece, see geometry/jump_forces.py.
+    unfolded flow around the body in one piece, see solids/jump_forces.py.
 
     A link that reaches a body through a mirror at a face is replaced by its mirror image, which
     reaches the body directly: so the force is that on the part of the body in the box.
@@ -69,7 +69,7 @@ class MomentumExchange:
     The bodies have separate lists here, which include links that a layout need not list, and which
     do not change the step. Their kernels compute the incoming populations again, and add what the
     links give in double precision, in an order that depends neither on the number of ranks nor on
-    the device (see links/body_links.py).
+    the device (see solids/body_links.py).
     """
 
     def __init__(self, fluid: Populations, step_lists: BoundaryLists, geometry: Geometry):

@@ -9,11 +9,11 @@ import numpy as np
 from mpilbm.backends import Device
 from mpilbm.case.case import Case
 from mpilbm.codegen.program import FORCE, Program
-from mpilbm.geometry.build import Geometry
 from mpilbm.halo import Exchanger
 from mpilbm.layouts import AnyGrid
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.sloped import middle_name
+from mpilbm.solids.build import Geometry
 from mpilbm.solver.boundary_lists import BoundaryLists, EntryState
 from mpilbm.solver.context import SlabContext
 from mpilbm.solver.coupled_fields import Coupled, Uncoupled

@@ -9,7 +9,7 @@ from mpilbm.backends import Device
 from mpilbm.backends.interfaces import Array, Event, Launch, Stream
 from mpilbm.case.case import Case
 from mpilbm.codegen.program import Kernel
-from mpilbm.errors import CaseError, FunctionError
+from mpilbm.core.errors import CaseError, FunctionError
 from mpilbm.solver.graph_replay import MARKS_AHEAD, STEPS_AHEAD
 
 BUFFER_BYTES = 2**26

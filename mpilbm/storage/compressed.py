@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
+from mpilbm.core.files.hdf5 import open_file
 from mpilbm.parallel.agree import together
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.slabs import Slab
@@ -25,7 +26,6 @@ from mpilbm.storage.files import fresh, partial_of, system_errors
 from mpilbm.storage.partial_file import Describe
 from mpilbm.storage.places import Place
 from mpilbm.storage.planes import OwnFile, RootFile
-from mpilbm.system.hdf5 import open_file
 
 if TYPE_CHECKING:
     import h5py

@@ -8,12 +8,12 @@ from pathlib import Path
 from time import monotonic
 from typing import IO, Protocol
 
-from mpilbm.errors import FileSystemError
+from mpilbm.core.errors import FileSystemError
+from mpilbm.core.files.input_text import is_number
 from mpilbm.storage.files import sync, system_errors, whole
 from mpilbm.storage.tables import digests
 from mpilbm.storage.tables.aside import set_aside
 from mpilbm.storage.tables.digests import DamagedRowsError, Entry, digests_of
-from mpilbm.system.input_text import is_number
 
 # Rows are passed to the system at once, so that other programs see them. They are written to the
 # disk after this time and with each checkpoint; it limits what a power failure can take.

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mpilbm.case.initial.arrays import file_of
-from mpilbm.errors import CaseError, CommandError
+from mpilbm.core.errors import CaseError, CommandError
+from mpilbm.core.files import hdf5
+from mpilbm.core.units import counted, in_words
 from mpilbm.storage import own_files
 from mpilbm.storage.checkpoint_names import existing
 from mpilbm.storage.files import PARTIAL, obstacle
 from mpilbm.storage.lock import LOCK, NO_LOCKS, FolderLock
-from mpilbm.system import hdf5
-from mpilbm.units import counted, in_words
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case

@@ -1,7 +1,7 @@
 """Files in the user's folders: created without following a link, and complete or absent.
 
 At a path that a user names, mpilbm replaces only regular files that it has written itself, see
-system/file_origin.py. A symbolic link is never replaced and never followed: replacing it would
+core/files/file_origin.py. A symbolic link is never replaced and never followed: replacing it would
 break the link, following it would replace a file that the user has not named.
 """
 
@@ -16,8 +16,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from mpilbm.errors import CommandError
-from mpilbm.system.file_origin import is_begun, is_own
+from mpilbm.core.errors import CommandError
+from mpilbm.core.files.file_origin import is_begun, is_own
 
 PARTIAL = ".partial"
 OTHER = "exists, and mpilbm has not written it"

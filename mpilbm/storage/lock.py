@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from mpilbm.errors import CommandError
+from mpilbm.core.errors import CommandError
 
 LOCK = "mpilbm.lock"
 MOST_LOCK = 4096  # bytes

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from mpilbm import registry
 from mpilbm.case.tables.values import LABEL
-from mpilbm.errors import CommandError
+from mpilbm.core import registry
+from mpilbm.core.errors import CommandError
 from mpilbm.storage.file_system import PROBE
 from mpilbm.storage.files import PARTIAL
 from mpilbm.storage.tables import aside

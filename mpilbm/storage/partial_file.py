@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mpilbm.errors import FileSystemError
+from mpilbm.core.errors import FileSystemError
+from mpilbm.core.files.file_digest import DamagedFileError, Extent, compare, opened, verify
+from mpilbm.core.files.hdf5 import open_file
 from mpilbm.storage.files import (
     fresh,
     partial_of,
@@ -27,8 +29,6 @@ from mpilbm.storage.files import (
 )
 from mpilbm.storage.places import Place, find_places
 from mpilbm.storage.seal import Seal
-from mpilbm.system.file_digest import DamagedFileError, Extent, compare, opened, verify
-from mpilbm.system.hdf5 import open_file
 
 if TYPE_CHECKING:
     import h5py

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from mpilbm.system.hdf5 import open_file
+from mpilbm.core.files.hdf5 import open_file
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
 
-from mpilbm.errors import MpilbmError
+from mpilbm.core.errors import MpilbmError
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.parallel.communicator import Communicator, MessagePassing
 from mpilbm.parallel.slabs import Slab

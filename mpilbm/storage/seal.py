@@ -4,9 +4,9 @@ import zlib
 
 import numpy as np
 
+from mpilbm.core.files.file_digest import Extent, piece_sums, trailer
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.storage.places import Place
-from mpilbm.system.file_digest import Extent, piece_sums, trailer
 
 
 class Seal:

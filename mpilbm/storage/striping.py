@@ -9,9 +9,9 @@ import shlex
 import subprocess
 from pathlib import Path
 
-from mpilbm.errors import MpilbmError
+from mpilbm.core.errors import MpilbmError
+from mpilbm.core.machine import processes
 from mpilbm.storage.file_system import MOUNTS, kind
-from mpilbm.system import processes
 
 MOST_STRIPES = 16
 SECONDS = 20.0  # in which `lfs` must answer

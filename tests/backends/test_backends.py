@@ -9,7 +9,7 @@ from mpilbm.backends import compiler, memory
 from mpilbm.backends.cpu import Cpu
 from mpilbm.backends.units import units
 from mpilbm.codegen.program import Argument, Kernel, Program
-from mpilbm.errors import CaseError, MpilbmError
+from mpilbm.core.errors import CaseError, MpilbmError
 
 HEAD = "typedef float store; typedef double real; typedef long long int64;"
 TEXT = """

@@ -18,7 +18,7 @@ from support.slabs import Cluster
 from mpilbm import codegen
 from mpilbm.backends import compiler
 from mpilbm.case.case import parse_case
-from mpilbm.errors import CaseError, FileSystemError, MpilbmError
+from mpilbm.core.errors import CaseError, FileSystemError, MpilbmError
 
 COMMANDS = {
     "gcc": ("gcc",),

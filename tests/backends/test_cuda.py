@@ -7,14 +7,15 @@ import types
 import numpy as np
 import pytest
 
-from mpilbm import backends, registry
+from mpilbm import backends
 from mpilbm.backends import cuda, launch_shapes
 from mpilbm.backends.cpu import Cpu
 from mpilbm.backends.nvidia import driver as nvidia
 from mpilbm.backends.nvidia.launch import CudaKernel
 from mpilbm.codegen.program import Argument, Kernel, Program
-from mpilbm.errors import CaseError
-from mpilbm.preflight.installation import devices as installed
+from mpilbm.core import registry
+from mpilbm.core.errors import CaseError
+from mpilbm.run.preflight.installation import devices as installed
 
 
 @pytest.fixture(autouse=True)

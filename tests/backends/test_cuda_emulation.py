@@ -25,7 +25,7 @@ from mpilbm import codegen
 from mpilbm.backends import launch_shapes
 from mpilbm.backends.cpu import Cpu
 from mpilbm.case.case import parse_case
-from mpilbm.registry import find, names
+from mpilbm.core.registry import find, names
 
 pytestmark = pytest.mark.skipif(command() is None, reason="no C++ compiler")
 

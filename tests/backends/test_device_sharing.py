@@ -6,7 +6,7 @@ import pytest
 
 from mpilbm.backends import cuda
 from mpilbm.backends.nvidia import driver as nvidia
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
 from mpilbm.run import setup
 
 GIB = 2**30

@@ -14,7 +14,7 @@ from support.pairs import every_value, label
 from support.sampled_flows import with_statistics
 from support.settings import OPTIONS, defined, tables
 
-from mpilbm import codegen, registry
+from mpilbm import codegen
 from mpilbm.backends import cuda
 from mpilbm.backends.amd import driver as amd
 from mpilbm.backends.amd.device import Hip
@@ -23,8 +23,9 @@ from mpilbm.backends.nvidia import driver as nvidia
 from mpilbm.backends.nvidia.driver import Driver
 from mpilbm.backends.nvidia.sweep import SweepKernel
 from mpilbm.case.case import parse_case
-from mpilbm.errors import CaseError
-from mpilbm.preflight.installation import devices as inspected
+from mpilbm.core import registry
+from mpilbm.core.errors import CaseError
+from mpilbm.run.preflight.installation import devices as inspected
 
 CASES = {label(choice): tables(**choice) for choice in every_value(OPTIONS, defined, pairs=())}
 QUICK = tables("D2Q9", "ab", "entropic", "periodic", "single")

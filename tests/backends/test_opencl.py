@@ -22,7 +22,7 @@ from support.slabs import FIELDS, PRECISIONS, Cluster, assert_same
 from support.walls import CENTRAL, QUADRATIC, rocks
 
 from mpilbm.backends import launch_shapes
-from mpilbm.registry import make
+from mpilbm.core.registry import make
 
 pytestmark = needs_opencl()
 # The emulation of CUDA runs these kernels in each pair of layout, setting and precision; OpenCL has

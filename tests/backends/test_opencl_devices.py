@@ -15,7 +15,7 @@ from mpilbm.backends.auto import Auto
 from mpilbm.backends.khronos import devices
 from mpilbm.backends.nvidia import driver as nvidia
 from mpilbm.backends.opencl import Opencl, OpenclDevice
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
 
 CPU, GPU, EXACT = 2, 4, 128
 

@@ -14,7 +14,7 @@ from mpilbm import codegen
 from mpilbm.backends.nvidia import sweep as cuda_sweep
 from mpilbm.backends.nvidia.tiles import CANDIDATES, Needs, Tile, candidates
 from mpilbm.case.case import parse_case
-from mpilbm.registry import make, names
+from mpilbm.core.registry import make, names
 
 NVCC = shutil.which("nvcc")
 CROSSING = ((1, 1, 8, 5), (1, 2, 13, 10), (2, 2, 18, 10))  # of D3Q19

@@ -16,7 +16,7 @@ from support.slabs import Cluster
 
 from mpilbm.backends.nvidia import tiles
 from mpilbm.backends.nvidia.tiles import Tile
-from mpilbm.registry import names
+from mpilbm.core.registry import names
 
 pytestmark = pytest.mark.skipif(command() is None, reason="no C++ compiler")
 MOMENTS = {"layout": "moments", "collision": "regularized"}

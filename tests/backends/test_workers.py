@@ -19,8 +19,8 @@ from mpilbm.backends import cpu, workers
 from mpilbm.backends.cpu import Cpu
 from mpilbm.backends.workers import Workers, places, shares, too_many
 from mpilbm.case.case import parse_case
-from mpilbm.errors import CaseError
-from mpilbm.registry import names
+from mpilbm.core.errors import CaseError
+from mpilbm.core.registry import names
 
 THREADS = (2, 3)
 

@@ -12,7 +12,7 @@ from support.case_tables import (
 
 from mpilbm.case.case import load_case, parse_case
 from mpilbm.case.case_findings import warnings_of
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
 
 pytestmark = pytest.mark.usefixtures("stand_ins")
 

@@ -3,8 +3,8 @@
 import pytest
 
 from mpilbm.case.case import parse_case, recorded_case
-from mpilbm.errors import CaseError
-from mpilbm.registry import find, names
+from mpilbm.core.errors import CaseError
+from mpilbm.core.registry import find, names
 
 TABLES = {
     "lattice": {"name": "D2Q9"},

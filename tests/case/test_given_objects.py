@@ -10,9 +10,9 @@ from support.slabs import Cluster, box
 
 from mpilbm.case.case import parse_case
 from mpilbm.case.velocity_bounds import require_forces
-from mpilbm.errors import CaseError
-from mpilbm.formulas.parser import Formula
-from mpilbm.formulas.tracing import NotAFormula, formulas_of
+from mpilbm.core.errors import CaseError
+from mpilbm.core.formulas.parser import Formula
+from mpilbm.core.formulas.tracing import NotAFormula, formulas_of
 from mpilbm.outputs.core.restart import changes
 
 X = np.linspace(0.5, 6.5, 13)

@@ -6,7 +6,7 @@ import pytest
 from support.slabs import PRECISIONS, Cluster, box
 
 from mpilbm.case.case import parse_case
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
 from mpilbm.parallel.ranks import Serial
 from mpilbm.run.run import run
 from mpilbm.storage.directory import _refuse_inputs

@@ -4,7 +4,7 @@ from support.case_tables import BASE, PLANE, tables
 
 import mpilbm.case.initial_fields
 from mpilbm.case.case import parse_case
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
 
 pytestmark = pytest.mark.usefixtures("stand_ins")
 

@@ -8,10 +8,10 @@ from support.slabs import PRECISIONS, Cluster, box
 
 from mpilbm.case.case import parse_case
 from mpilbm.case.initial.files import load_fields
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
 from mpilbm.outputs.snapshot import Snapshot
 from mpilbm.parallel.ranks import Serial
-from mpilbm.preflight.plan import plan
+from mpilbm.run.preflight.plan import plan
 from mpilbm.run.run import run
 
 

@@ -5,7 +5,7 @@ import pytest
 from support.slabs import PRECISIONS, Cluster, box
 
 from mpilbm.case.case import parse_case
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
 
 FLOW = {"speed": 0.05, "peak": 2.5, "seed": 7}
 SIZES = {"D2Q9": (32, 24), "D3Q19": (24, 16, 20), "D3Q13": (24, 16, 20)}

@@ -14,10 +14,10 @@ from mpilbm import codegen
 from mpilbm.case import velocity_bounds
 from mpilbm.case.case import DEPTH, load_case, parse_case, schema
 from mpilbm.case.case_findings import warnings_of
-from mpilbm.errors import CaseError
-from mpilbm.formulas import parser
-from mpilbm.formulas.parser import Formula, FormulaError
-from mpilbm.preflight.plan import plan
+from mpilbm.core.errors import CaseError
+from mpilbm.core.formulas import parser
+from mpilbm.core.formulas.parser import Formula, FormulaError
+from mpilbm.run.preflight.plan import plan
 
 pytestmark = pytest.mark.usefixtures("stand_ins")
 
@@ -25,7 +25,7 @@ PLACE = {"at": [1, 1, 1], "scale": 1}
 UNITS = {"cell": 1e-3, "step": 1e-4, "density": 1000}
 PLUGIN = """
 from mpilbm.physics.collisions import Collision
-from mpilbm.registry import register
+from mpilbm.core.registry import register
 
 
 @register("collisions", "mine")

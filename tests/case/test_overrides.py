@@ -6,9 +6,9 @@ from support.case_tables import tables, write
 
 from mpilbm.case.case import load_case, parse_case
 from mpilbm.case.overrides import override
-from mpilbm.errors import CaseError
-from mpilbm.printable import one_line
-from mpilbm.system import toml_text
+from mpilbm.core.errors import CaseError
+from mpilbm.core.files import toml_text
+from mpilbm.core.printable import one_line
 
 pytestmark = pytest.mark.usefixtures("stand_ins")
 

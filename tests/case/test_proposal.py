@@ -5,9 +5,9 @@ import tomllib
 import pytest
 
 from mpilbm.case.case import parse_case
-from mpilbm.preflight import proposal
-from mpilbm.preflight.plan import plan
-from mpilbm.units import VELOCITY, VISCOSITY, mach, tau_from_viscosity
+from mpilbm.core.units import VELOCITY, VISCOSITY, mach, tau_from_viscosity
+from mpilbm.run.preflight import proposal
+from mpilbm.run.preflight.plan import plan
 
 CASE = """
 [lattice]

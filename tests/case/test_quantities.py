@@ -249,10 +249,10 @@ def test_a_snapshot_in_si_is_an_initial_file_in_lattice_units(tmp_path):
 
 def test_pictures_are_in_si(tmp_path):
     pytest.importorskip("matplotlib")
-    from mpilbm.plot import monitor, pictures, slices
-    from mpilbm.plot.cuts import cuts_of
-    from mpilbm.plot.profiles import centre_line
-    from mpilbm.results.snapshot import view
+    from mpilbm.view.plot import monitor, pictures, slices
+    from mpilbm.view.plot.cuts import cuts_of
+    from mpilbm.view.plot.profiles import centre_line
+    from mpilbm.view.results.snapshot import view
 
     (tmp_path / "a.toml").write_text(CASE)
     CliRunner().invoke(cli, ["run", str(tmp_path / "a.toml"), "--output", str(tmp_path)])
@@ -299,7 +299,7 @@ def test_profiles_of_statistics_have_columns_and_attributes_in_si(tmp_path):
 
 
 def test_a_lattice_velocity_of_one_metre_per_second_is_si(tmp_path):
-    from mpilbm.results.snapshot import view
+    from mpilbm.view.results.snapshot import view
 
     text = CASE.replace("step = 2e-4", "step = 1e-3").replace("500 mm^2/s", "50 mm^2/s")
     (tmp_path / "a.toml").write_text(text.replace("25 cm/s", "5 cm/s"))

@@ -9,9 +9,9 @@ import pytest
 from mpilbm.case.case import parse_case
 from mpilbm.case.quantities import Reading, in_lattice_units
 from mpilbm.case.tables.substances import SUBSTANCES
-from mpilbm.errors import CaseError
-from mpilbm.quantity import ANGLE, ANGULAR_VELOCITY, STEPS
-from mpilbm.units import Units
+from mpilbm.core.errors import CaseError
+from mpilbm.core.quantity import ANGLE, ANGULAR_VELOCITY, STEPS
+from mpilbm.core.units import Units
 
 UNITS = {"cell": 0.001, "step": 2e-4, "density": 1000}  # velocity 5 m/s, pressure 25000 Pa
 REST = """

@@ -5,7 +5,7 @@ from support.scalars import carried, flow
 
 from mpilbm.case.case import parse_case
 from mpilbm.case.case_findings import of_case
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
 from mpilbm.physics.scalars.collisions import ScalarCollision
 from mpilbm.physics.scalars.collisions.trt import ScalarTRT
 

@@ -7,7 +7,7 @@ from support.scalars import carried, flow
 from support.slabs import Cluster
 
 from mpilbm.case.case import load_case, parse_case
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
 
 pytestmark = pytest.mark.filterwarnings("error")
 

@@ -18,7 +18,7 @@ from support.user_runs import CASE, FULL, MOVING, assert_reported, ranks, sets
 
 from mpilbm.backends.nvidia import driver as nvidia
 from mpilbm.cli import cli
-from mpilbm.geometry import build
+from mpilbm.solids import build
 
 ROCK = 'body=[{label="rock", mask="%s", boundary={name="bounce_back"}}]'
 HUGE = ("domain.size=[200000, 200000]", "output=[]")

@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 from support.commands import call, refused
 
-from mpilbm import registry
 from mpilbm.cli import cli
-from mpilbm.errors import MpilbmError
+from mpilbm.core import registry
+from mpilbm.core.errors import MpilbmError
 
 PYTHON = (sys.executable, "-m", "mpilbm")
 
@@ -106,8 +106,8 @@ def test_info_prints_versions_compiler_and_cache():
 def test_plugin_registers_names(tmp_path):
     plugin = tmp_path / "mine.py"
     plugin.write_text(
-        "from mpilbm.geometry.shapes import Shape\n"
-        "from mpilbm.registry import register\n\n\n"
+        "from mpilbm.solids.shapes import Shape\n"
+        "from mpilbm.core.registry import register\n\n\n"
         "@register('shapes', 'only_in_this_test')\n"
         "class Mine(Shape):\n"
         "    '''A shape.'''\n"
@@ -211,7 +211,7 @@ def test_exit_code_is_that_of_the_error(monkeypatch):
     def fail(*_):
         raise FullError(["first line", "second line"])
 
-    monkeypatch.setattr("mpilbm.preflight.catalogue.describe", fail)
+    monkeypatch.setattr("mpilbm.run.preflight.catalogue.describe", fail)
     result = call("list")
     assert result.exit_code == 5
     assert result.output == "mpilbm: error: first line\nmpilbm: error: second line\n"
@@ -219,7 +219,7 @@ def test_exit_code_is_that_of_the_error(monkeypatch):
 
 def test_a_fault_of_the_program_keeps_its_traceback():
     code = (
-        "import mpilbm.preflight.catalogue as l, mpilbm.cli as c\n"
+        "import mpilbm.run.preflight.catalogue as l, mpilbm.cli as c\n"
         "l.describe = lambda kind: 1 / 0\nc.main()"
     )
     done = subprocess.run([sys.executable, "-c", code, "list"], capture_output=True, text=True)
@@ -231,6 +231,6 @@ def test_ctrl_c_is_a_line_and_the_code_of_shells(monkeypatch):
     def interrupt(kind):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mpilbm.preflight.catalogue.describe", interrupt)
+    monkeypatch.setattr("mpilbm.run.preflight.catalogue.describe", interrupt)
     result = call("list")
     assert (result.exit_code, result.output) == (130, "mpilbm: error: interrupted\n")

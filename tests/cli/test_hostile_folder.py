@@ -13,8 +13,8 @@ from support.pairs import ALL_COMBINATIONS
 
 from mpilbm import cli
 from mpilbm.backends.khronos import devices
-from mpilbm.errors import CaseError
-from mpilbm.system import processes
+from mpilbm.core.errors import CaseError
+from mpilbm.core.machine import processes
 
 PACKAGES = ("click", "cupy", "h5py", "matplotlib", "mpi4py", "numpy", "pandas", "pint",
             "platformdirs", "pydantic", "pyopencl", "pytools", "rich", "sympy", "typing_extensions",
@@ -109,17 +109,17 @@ def test_ranks(folder):
 
 def test_a_child_imports_the_package_of_its_parent(tmp_path):
     """Also one that is not installed, and nothing else from its folder."""
-    shutil.copytree(Path(processes.__file__).parents[1], tmp_path / "mpilbm")
+    shutil.copytree(Path(processes.__file__).parents[2], tmp_path / "mpilbm")
     (tmp_path / "json.py").write_text("raise ImportError")
-    text = "import json, mpilbm.errors; print(mpilbm.errors.__file__)"
-    parent = f"from mpilbm.system import processes; print(processes.python({text!r})[3])"
+    text = "import json, mpilbm.core.errors; print(mpilbm.core.errors.__file__)"
+    parent = f"from mpilbm.core.machine import processes; print(processes.python({text!r})[3])"
     options = {"capture_output": True, "text": True, "check": True, "cwd": "/"}
     alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
         [sys.executable, "-P", "-c", parent], env=alone | {"PYTHONPATH": str(tmp_path)}, **options
     )
     child = subprocess.run([sys.executable, "-P", "-c", done.stdout], env=alone, **options)
-    assert child.stdout.strip() == str(tmp_path / "mpilbm" / "errors.py")
+    assert child.stdout.strip() == str(tmp_path / "mpilbm/core/errors.py")
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 from support.commands import call
 from support.user_runs import CASE
 
+from mpilbm.core.machine import processes
 from mpilbm.parallel import launcher
-from mpilbm.system import processes
 
 LOCALEDEF = processes.locate("localedef")
 TITLE = 'title = "Überströmte Stufe ²"\n'

@@ -64,12 +64,12 @@ def test_refused(tmp_path, monkeypatch):
 
 
 def test_a_wheel_contains_the_cases():
-    """The cases are data of the package, through the link mpilbm/cases."""
+    """The cases are data of the package, through the link mpilbm/case/new/cases."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
     data = settings["tool"]["setuptools"]["package-data"]["mpilbm"]
     package = ROOT / "mpilbm"
     found = {path.relative_to(package) for pattern in data for path in package.glob(pattern)}
-    assert {f"cases/{name}.toml" for name in NAMES} <= set(map(str, found))
+    assert {f"case/new/cases/{name}.toml" for name in NAMES} <= set(map(str, found))
     for name in NAMES:
         for path in shipped_cases.inputs((ROOT / "cases" / f"{name}.toml").read_text()):
-            assert path.suffix == ".npy" or f"cases/{path}" in map(str, found)
+            assert path.suffix == ".npy" or f"case/new/cases/{path}" in map(str, found)

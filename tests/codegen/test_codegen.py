@@ -23,7 +23,7 @@ from mpilbm.backends.compiler import Compiler
 from mpilbm.case.case import parse_case
 from mpilbm.codegen import programs
 from mpilbm.codegen.printer import c_text
-from mpilbm.registry import make
+from mpilbm.core.registry import make
 
 SMALL = ("D2Q9", "aa", "trt")
 LARGE = all_pairs({

@@ -16,10 +16,10 @@ from mpilbm.case.case import parse_case
 from mpilbm.case.velocity_bounds import require_forces
 from mpilbm.codegen import programs
 from mpilbm.codegen.printer import c_text
-from mpilbm.errors import CaseError
-from mpilbm.formulas.parser import FUNCTIONS, Formula
-from mpilbm.formulas.values import CellValue
-from mpilbm.registry import find, make, names
+from mpilbm.core.errors import CaseError
+from mpilbm.core.formulas.parser import FUNCTIONS, Formula
+from mpilbm.core.formulas.values import CellValue
+from mpilbm.core.registry import find, make, names
 
 pytestmark = pytest.mark.usefixtures("stand_ins")
 

@@ -3,7 +3,7 @@
 import pytest
 
 from mpilbm.codegen.sweep.messages import SHAPES, Messages
-from mpilbm.registry import make
+from mpilbm.core.registry import make
 
 LATTICES = ("D2Q9", "D3Q19", "D3Q27")
 THREADS = (4, 3)  # columns and rows of threads of a tile

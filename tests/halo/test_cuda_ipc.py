@@ -12,14 +12,14 @@ from support.ipc_threads import PATIENCE, Device, SameMemory, World
 from support.slabs import Cluster
 from support.streams import flow
 
-from mpilbm.errors import MpilbmError
+from mpilbm.core.errors import MpilbmError
+from mpilbm.core.registry import make
 from mpilbm.halo import cuda_ipc, ipc_kernel, ipc_memory
 from mpilbm.halo.cuda_ipc import TrialExchange
 from mpilbm.halo.ipc_exchange import IpcExchanger
 from mpilbm.halo.trial import arrives
 from mpilbm.parallel import gpu_aware
 from mpilbm.parallel.gpu_aware import Verdict
-from mpilbm.registry import make
 
 with_compiler = pytest.mark.skipif(command() is None, reason="no C++ compiler")
 

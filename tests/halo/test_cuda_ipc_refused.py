@@ -9,13 +9,13 @@ import pytest
 from support import halo_cases
 from support.streams import comm
 
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
+from mpilbm.core.registry import make
 from mpilbm.halo import ipc_memory
 from mpilbm.halo.cuda_ipc import CudaIpc
 from mpilbm.halo.nccl import Nccl
 from mpilbm.parallel import gpu_aware
 from mpilbm.parallel.gpu_aware import Verdict
-from mpilbm.registry import make
 
 
 @pytest.mark.parametrize(

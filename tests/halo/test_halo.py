@@ -10,12 +10,12 @@ import pytest
 from support import halo_cases
 from support.mpirun import python, with_mpirun
 
-from mpilbm.errors import CommandError
+from mpilbm.core.errors import CommandError
+from mpilbm.core.registry import make, names
 from mpilbm.halo.local import LocalWorld
 from mpilbm.halo.plan import Plan, Transfer, incoming, outgoing
 from mpilbm.parallel import gpu_aware, gpu_probe, launcher
 from mpilbm.parallel import ranks as world
-from mpilbm.registry import make, names
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
@@ -175,7 +175,7 @@ def test_the_probe_compares_every_value(spoil):
 
 MEASURING = """
 import sys
-from mpilbm.bench import exchange_time
+from mpilbm.view.bench import exchange_time
 exchange_time.pingpong.__defaults__ = ((8, 4096),)
 sys.argv[1:] = ["info", "--probe", "--json", "ways.json"]
 from mpilbm.cli import main
@@ -196,5 +196,7 @@ def test_info_under_mpirun_prints_devices_and_message_speed_once(tmp_path, monke
 
 
 def test_listing_touches_no_mpi():
-    text = "import sys, mpilbm.registry as r; r.names('halo'); sys.exit('mpi4py' in sys.modules)"
+    text = (
+        "import sys, mpilbm.core.registry as r; r.names('halo'); sys.exit('mpi4py' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", text]).returncode == 0

@@ -12,7 +12,7 @@ from support.settings import tables
 from support.slabs import Cluster
 
 from mpilbm.backends import launch_shapes
-from mpilbm.errors import MpilbmError
+from mpilbm.core.errors import MpilbmError
 from mpilbm.halo import ipc_joint, ipc_kernel
 from mpilbm.halo.plan import Plan
 from mpilbm.layouts.grid import Grid

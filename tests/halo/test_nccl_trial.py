@@ -9,7 +9,7 @@ from support import halo_cases
 from support.random_device import NcclWorld, Network, RandomDevice
 from support.streams import Threads, comm
 
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
 from mpilbm.halo import nccl
 
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from support import halo_cases
 
-from mpilbm.errors import MpilbmError
+from mpilbm.core.errors import MpilbmError
 from mpilbm.halo.neighbours import Neighbours, start_time
 
 

@@ -14,10 +14,10 @@ from support.slabs import Cluster
 from support.streams import comm, flow
 
 from mpilbm.backends import waiting
-from mpilbm.errors import CaseError, MpilbmError
+from mpilbm.core.errors import CaseError, MpilbmError
+from mpilbm.core.registry import make, names
 from mpilbm.halo.nccl import NcclExchange, NcclExchanger, Network
 from mpilbm.halo.plan import Plan, Transfer
-from mpilbm.registry import make, names
 
 
 def exchange(world, slab, steps=3):

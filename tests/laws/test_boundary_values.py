@@ -11,8 +11,8 @@ from support.slabs import Cluster
 from mpilbm import codegen
 from mpilbm.case.case import parse_case
 from mpilbm.case.case_findings import warnings_of
-from mpilbm.errors import CaseError
-from mpilbm.registry import make
+from mpilbm.core.errors import CaseError
+from mpilbm.core.registry import make
 
 AT_REST = {"rho": 1, "u": [0.0, 0.0]}
 INLET = ["0.01*sin(t/9)", "0.2*x*(nx - x)/nx**2*(1 - exp(-t/20))"]

@@ -21,9 +21,9 @@ from support.mpirun import MPIRUN, with_mpirun
 from support.pairs import ALL_COMBINATIONS
 from support.slabs import PRECISIONS, Cluster
 
-from mpilbm.plot.profiles import Comparison, interpolate, read_reference
-from mpilbm.registry import make
-from mpilbm.results.snapshot import view
+from mpilbm.core.registry import make
+from mpilbm.view.plot.profiles import Comparison, interpolate, read_reference
+from mpilbm.view.results.snapshot import view
 
 TABLES = {
     "u": ROOT / "cases/reference/cavity2d_ghia1982_table1_u_vertical.csv",

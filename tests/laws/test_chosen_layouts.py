@@ -15,12 +15,12 @@ from support.slabs import PRECISIONS, box
 
 from mpilbm.case.case import load_case, parse_case
 from mpilbm.case.checks import problems_with
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
+from mpilbm.core.files import toml_text
+from mpilbm.core.registry import find, make, names
 from mpilbm.layouts.auto import Auto, Facts
 from mpilbm.parallel.ranks import Serial
-from mpilbm.registry import find, make, names
 from mpilbm.run.run import run
-from mpilbm.system import toml_text
 
 CASES = sorted(path.name for path in ROOT.glob("cases/*.toml"))
 FACTS = [  # each rule of `auto` applies to one of them

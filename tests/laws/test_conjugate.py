@@ -18,7 +18,7 @@ from support.slabs import Cluster
 
 from mpilbm.case.case import parse_case
 from mpilbm.codegen import programs
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
 
 LAYOUTS = ("ab", "aa", "esopull")
 COLD, WARM = ({"name": "value", "where": [f"y{end}"], "value": k} for k, end in enumerate("-+"))

@@ -11,7 +11,7 @@ from support.slabs import Cluster
 
 from mpilbm.case.case import parse_case
 from mpilbm.case.case_findings import warnings_of
-from mpilbm.registry import find, make, names
+from mpilbm.core.registry import find, make, names
 
 ON_SITE = [name for name in names("boundaries") if find("boundaries", name).wall_at == "node"]
 GIVEN = [name for name in ON_SITE if "velocity" in find("boundaries", name).model_fields]

@@ -5,7 +5,7 @@ import pytest
 from support.faces import closed, on_faces, table
 from support.slabs import Cluster
 
-from mpilbm.registry import find, make, names
+from mpilbm.core.registry import find, make, names
 
 NAMES = on_faces()
 ON_SITE = [name for name in NAMES if find("boundaries", name).wall_at == "node"]

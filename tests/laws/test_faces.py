@@ -9,13 +9,13 @@ from support.faces import NAMES, closed, four_faces, table
 from support.slabs import Cluster
 
 from mpilbm.case.case import parse_case
-from mpilbm.errors import CaseError
-from mpilbm.geometry import build
+from mpilbm.core.errors import CaseError
+from mpilbm.core.registry import names
 from mpilbm.parallel import slabs as domain
 from mpilbm.parallel.ranks import Serial
-from mpilbm.preflight.plan import plan
-from mpilbm.registry import names
+from mpilbm.run.preflight.plan import plan
 from mpilbm.run.run import run
+from mpilbm.solids import build
 
 OTHERS = [name for name in names("layouts") if name != "ab"]
 

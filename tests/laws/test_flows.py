@@ -10,7 +10,7 @@ from support.slabs import Cluster
 
 from mpilbm import codegen
 from mpilbm.case.case import parse_case
-from mpilbm.registry import find, make, names
+from mpilbm.core.registry import find, make, names
 
 LATTICES, COLLISIONS, FORCES = names("lattices"), names("collisions"), names("forcing")
 CHANNELS = ("D2Q9", "D3Q19")  # each is a program to compile

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.slabs import PRECISIONS, Cluster, box
 
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
 
 U = ["0.05*sin(2*pi*x/nx)*cos(2*pi*y/ny)*cos(2*pi*z/nz)",
      "-0.05*cos(2*pi*x/nx)*sin(2*pi*y/ny)*cos(2*pi*z/nz)", 0]  # fmt: skip

@@ -8,8 +8,8 @@ from support.outputs_cases import make_case
 from support.settings import SETTINGS
 from support.slabs import PRECISIONS, Cluster, box
 
+from mpilbm.core.registry import find, names
 from mpilbm.parallel.ranks import Serial
-from mpilbm.registry import find, names
 from mpilbm.run.run import run
 
 WHOLE = {"offset": False}

@@ -7,9 +7,9 @@ from support.slabs import Cluster
 
 from mpilbm.case.case import parse_case
 from mpilbm.case.case_findings import warnings_of
-from mpilbm.geometry import build
+from mpilbm.core.registry import find, make, names
 from mpilbm.parallel import slabs
-from mpilbm.registry import find, make, names
+from mpilbm.solids import build
 
 
 def cavity(name: str, lattice: str, n: int, lid_first: bool, steps: int) -> dict:

@@ -10,7 +10,7 @@ from support.case_tables import problems
 from support.pairs import defined
 from support.slabs import PRECISIONS, Cluster, box
 
-from mpilbm.registry import make, names
+from mpilbm.core.registry import make, names
 
 LAYOUTS = [name for name in names("layouts") if name != "ab"]
 NU, LENGTH = 0.1, 6

@@ -5,7 +5,7 @@ import pytest
 from support.scalars import carried, flow
 from support.slabs import Cluster
 
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
 
 FORMULA = "0.1*exp(-1.5*T)"
 

@@ -7,7 +7,7 @@ import pytest
 from support.scalars import carried, closed, flow, scalar_state, setting
 from support.slabs import Cluster
 
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
 
 LAYOUTS = ("ab", "aa", "esopull")
 CHOICES = [

@@ -20,7 +20,7 @@ from support.slabs import Cluster
 
 from mpilbm import codegen
 from mpilbm.codegen.model import Model
-from mpilbm.registry import names
+from mpilbm.core.registry import names
 
 ROUNDING = {"half": 3e-5, "single": 2e-8, "mixed": 1e-8, "double": 3e-16}  # in a step
 ALLOWED = {"half": 3e-4, "mixed_moments": 3e-5, "double": 1e-14}  # of rho and u after some steps

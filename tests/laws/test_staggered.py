@@ -10,14 +10,14 @@ from support.slabs import PRECISIONS, Cluster, box
 
 from mpilbm.case.case import parse_case
 from mpilbm.case.case_findings import warnings_of
-from mpilbm.errors import CaseError
-from mpilbm.geometry import build
+from mpilbm.core.errors import CaseError
+from mpilbm.core.registry import find, make, names
 from mpilbm.outputs.images.staggered_fill import filled
 from mpilbm.parallel.ranks import Serial
 from mpilbm.parallel.slabs import split
 from mpilbm.physics.lattices import Lattice, paired
-from mpilbm.registry import find, make, names
 from mpilbm.run.run import run
+from mpilbm.solids import build
 
 STAGGERED = [name for name in names("lattices") if find("lattices", name).staggered]
 over_lattices = pytest.mark.parametrize("lattice", STAGGERED)

@@ -7,11 +7,11 @@ from support.slabs import PRECISIONS, Cluster
 from support.walls import CENTRAL, LINEAR, QUADRATIC, between_cylinders, body, rocks
 
 from mpilbm.case.case import parse_case
-from mpilbm.errors import CaseError
-from mpilbm.geometry import build
+from mpilbm.core.errors import CaseError
+from mpilbm.core.registry import make, names
 from mpilbm.parallel import slabs as domain
-from mpilbm.preflight.plan import plan
-from mpilbm.registry import make, names
+from mpilbm.run.preflight.plan import plan
+from mpilbm.solids import build
 
 HALF_WAY, TARGET = {"name": "bounce_back"}, {"name": "tamm_mott_smith"}
 

@@ -10,7 +10,7 @@ from support.pairs import ALL_COMBINATIONS, defined
 from support.slabs import Cluster
 from support.waves import Waves
 
-from mpilbm.registry import make
+from mpilbm.core.registry import make
 
 N = 32  # cells a wave length
 # The gamma of kbc depends on the direction of f - feq however small: it has no waves of its own.

@@ -7,7 +7,7 @@ from support.faces import closed
 from support.pairs import defined
 from support.slabs import Cluster
 
-from mpilbm.registry import names
+from mpilbm.core.registry import names
 
 NU, PERIOD = 0.1, 600
 

@@ -14,12 +14,12 @@ from sympy import Symbol
 
 from mpilbm.case.case import parse_case
 from mpilbm.codegen import programs
-from mpilbm.errors import CaseError
-from mpilbm.geometry import build
+from mpilbm.core.errors import CaseError
+from mpilbm.core.registry import find, make, names
 from mpilbm.parallel import slabs as domain
 from mpilbm.physics.boundary_capabilities import Reads
-from mpilbm.preflight import rank_memory
-from mpilbm.registry import find, make, names
+from mpilbm.run.preflight import rank_memory
+from mpilbm.solids import build
 
 STREAMINGS = [
     n for n in names("layouts") if make("layouts", n).populations and n not in ("auto", "indirect")

@@ -11,10 +11,10 @@ from support.addresses import names_of
 from sympy import simplify, symbols
 
 from mpilbm.codegen.program import Access
+from mpilbm.core.registry import make, names
 from mpilbm.layouts import HERE, Layout, Place, moments
 from mpilbm.layouts.grid import LISTED, Grid, velocity_grid
 from mpilbm.parallel import slabs as domain
-from mpilbm.registry import make, names
 from mpilbm.solver.exchange_plan import exchange_plan
 
 BOX = (5, 4, 3)  # planes, rows, nx

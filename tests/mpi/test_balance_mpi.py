@@ -7,11 +7,11 @@ import pytest
 from support.mpi_runs import run_on_rank_0, run_on_ranks
 from support.plane_costs import tables, typed
 
-from mpilbm.geometry import plane_costs
 from mpilbm.outputs.core.restart import opened
 from mpilbm.parallel.ranks import world
 from mpilbm.run.run import run
 from mpilbm.run.setup import build_solver
+from mpilbm.solids import plane_costs
 
 pytestmark = pytest.mark.mpi
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mpilbm.bench.variants import Series, Variant
 from mpilbm.parallel.ranks import world
+from mpilbm.view.bench.variants import Series, Variant
 
 pytestmark = pytest.mark.mpi
 

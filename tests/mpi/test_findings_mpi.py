@@ -11,7 +11,7 @@ from support.mpi_runs import run_on_rank_0
 from support.runs import summary
 
 from mpilbm.case.case import parse_case
-from mpilbm.errors import NonFiniteError
+from mpilbm.core.errors import NonFiniteError
 from mpilbm.parallel.agree import on_root
 from mpilbm.parallel.ranks import Serial, world
 from mpilbm.run import steady

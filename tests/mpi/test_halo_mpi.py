@@ -9,12 +9,12 @@ from support.slabs import Cluster
 
 from mpilbm import codegen
 from mpilbm.case.case import parse_case
-from mpilbm.errors import CaseError
-from mpilbm.geometry import build
+from mpilbm.core.errors import CaseError
+from mpilbm.core.registry import make
 from mpilbm.halo import plan
 from mpilbm.parallel import ranks as world
 from mpilbm.parallel import slabs
-from mpilbm.registry import make
+from mpilbm.solids import build
 from mpilbm.solver.solver import Solver
 
 pytestmark = pytest.mark.mpi

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.outputs_cases import BODY, TWO, flip_bit, make_case, make_context
 
-from mpilbm.errors import CaseError, FileSystemError, NonFiniteError
+from mpilbm.core.errors import CaseError, FileSystemError, NonFiniteError
 from mpilbm.outputs.checkpoint import Checkpoint
 from mpilbm.outputs.core import restart
 from mpilbm.outputs.core.writers import Writers

@@ -7,11 +7,11 @@ import pytest
 from mpilbm.backends.auto import Auto
 from mpilbm.backends.khronos import devices
 from mpilbm.backends.opencl import Opencl
-from mpilbm.bench.exchange_time import Route, pingpong, route
-from mpilbm.bench.pingpong_report import deliver, lines
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
+from mpilbm.core.registry import make
 from mpilbm.parallel import ranks
-from mpilbm.registry import make
+from mpilbm.view.bench.exchange_time import Route, pingpong, route
+from mpilbm.view.bench.pingpong_report import deliver, lines
 
 pytestmark = pytest.mark.mpi
 SIZES = (8, 4096)

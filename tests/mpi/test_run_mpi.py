@@ -9,12 +9,12 @@ from support.settings import tables
 from support.slabs import PRECISIONS
 
 from mpilbm.case.case import parse_case
-from mpilbm.errors import CaseError, NonFiniteError
-from mpilbm.geometry.volumes import hdf5
+from mpilbm.core.errors import CaseError, NonFiniteError
+from mpilbm.core.files.file_digest import Extent, trailer
+from mpilbm.core.registry import find
 from mpilbm.parallel.ranks import Serial
-from mpilbm.registry import find
 from mpilbm.run.run import run
-from mpilbm.system.file_digest import Extent, trailer
+from mpilbm.solids.volumes import hdf5
 
 pytestmark = pytest.mark.mpi
 

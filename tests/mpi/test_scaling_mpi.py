@@ -2,10 +2,10 @@
 
 import pytest
 
-from mpilbm.bench import exchange_time
-from mpilbm.bench.scaling import Scaling, everything
-from mpilbm.bench.variants import Series, Variant
 from mpilbm.parallel.ranks import world
+from mpilbm.view.bench import exchange_time
+from mpilbm.view.bench.scaling import Scaling, everything
+from mpilbm.view.bench.variants import Series, Variant
 
 pytestmark = pytest.mark.mpi
 

@@ -6,9 +6,9 @@ import pytest
 from support.outputs_cases import make_case
 
 import mpilbm
-from mpilbm.errors import OtherRankError
-from mpilbm.geometry import build
+from mpilbm.core.errors import OtherRankError
 from mpilbm.parallel.agree import on_root
+from mpilbm.solids import build
 
 pytestmark = pytest.mark.mpi
 

@@ -6,7 +6,7 @@ from support.faces import closed
 from support.mpi_runs import datasets, run_on_rank_0, run_on_ranks
 
 from mpilbm.case.case import parse_case
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
 from mpilbm.parallel.ranks import world
 
 pytestmark = pytest.mark.mpi

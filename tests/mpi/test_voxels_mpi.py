@@ -7,8 +7,8 @@ import pytest
 from support.mpi_runs import datasets, run_on_rank_0
 
 from mpilbm.case.case import parse_case
-from mpilbm.geometry.volumes import numpy_files
 from mpilbm.run.run import run
+from mpilbm.solids.volumes import numpy_files
 
 pytestmark = pytest.mark.mpi(min_size=2)
 SHAPE = 40, 6, 8

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.outputs_cases import BODY, TWO, damage, flip_bit, make_case, make_context
 
-from mpilbm.errors import CaseError, CommandError, FileSystemError, NonFiniteError
+from mpilbm.core.errors import CaseError, CommandError, FileSystemError, NonFiniteError
 from mpilbm.outputs import Output, next_multiple
 from mpilbm.outputs.checkpoint import Checkpoint
 from mpilbm.outputs.core import restart

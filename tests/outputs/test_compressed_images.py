@@ -7,7 +7,7 @@ from support import image_cases
 
 from mpilbm import Simulation
 from mpilbm.case.case import parse_case
-from mpilbm.errors import FileSystemError
+from mpilbm.core.errors import FileSystemError
 from mpilbm.storage import compressed, own_files, planes
 
 GZIP = [

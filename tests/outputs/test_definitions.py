@@ -9,12 +9,12 @@ from support.outputs_cases import make_case
 from support.runs import run_case
 
 import mpilbm
-from mpilbm.errors import FileSystemError
+from mpilbm.core.errors import FileSystemError
+from mpilbm.core.files.sealed_json import sealed, unsealed
+from mpilbm.core.registry import find, names
 from mpilbm.outputs.core.definitions import of_case
 from mpilbm.outputs.points.series import read
-from mpilbm.registry import find, names
 from mpilbm.storage.own_files import DEFINITIONS, owned
-from mpilbm.system.sealed_json import sealed, unsealed
 
 BEFORE = "_before_000000004"
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from support.host_samples import flow
 
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
+from mpilbm.core.units import in_words
 from mpilbm.outputs.host_samples.output import HostSampled
 from mpilbm.outputs.host_samples.plane_sums import with_planes
 from mpilbm.parallel.ranks import Serial
-from mpilbm.preflight.plan import plan
+from mpilbm.run.preflight.plan import plan
 from mpilbm.run.run import run
-from mpilbm.units import in_words
 
 MOMENTS = {"name": "higher_moments", "every": 2, "label": "m"}
 SPECTRA = {"name": "line_spectra", "every": 2, "label": "s", "average": ["x", "y"]}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.host_samples import datasets, flow, samples
 
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
 from mpilbm.outputs.host_samples.plane_sums import LineSpectra
 from mpilbm.parallel.ranks import Serial
 from mpilbm.run.run import run

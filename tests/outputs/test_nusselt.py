@@ -7,9 +7,9 @@ from support.scalars import carried, flow, scalar_state, setting
 from support.slabs import Cluster
 
 from mpilbm.case.case import parse_case
-from mpilbm.errors import CaseError
-from mpilbm.results.tables import read_table
+from mpilbm.core.errors import CaseError
 from mpilbm.solver.scalars.link_fluxes import over_owners
+from mpilbm.view.results.tables import read_table
 
 DOUBLE = {"compute": "float64", "storage": "float64"}
 NUSSELT = {"name": "nusselt", "every": 3, "axis": "y", "difference": 1.0}

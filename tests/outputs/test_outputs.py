@@ -11,12 +11,12 @@ import pytest
 from support.every_output import case_with, output_of
 from support.outputs_cases import BODY, TWO, FakeSolver, make_case, make_context
 
-from mpilbm.errors import CaseError, CommandError, FileSystemError
+from mpilbm.core.errors import CaseError, CommandError, FileSystemError
+from mpilbm.core.registry import find, names
 from mpilbm.outputs.checkpoint import Checkpoint
 from mpilbm.outputs.core.totals import add_planes
 from mpilbm.outputs.monitor import Monitor
 from mpilbm.outputs.snapshot import Snapshot
-from mpilbm.registry import find, names
 from mpilbm.storage import directory, files, lock, planes
 
 # ------------------------------------------------------------------------------------- snapshot

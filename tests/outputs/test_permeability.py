@@ -9,7 +9,7 @@ from support.slabs import PRECISIONS, Cluster
 from mpilbm.case.case import parse_case
 from mpilbm.case.case_findings import of_case
 from mpilbm.case.driving import driving
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
 from mpilbm.outputs.core.permeability_rows import MILLIDARCY
 
 HEIGHT = 5

@@ -8,8 +8,8 @@ from support import image_cases
 
 from mpilbm import CaseError, Simulation
 from mpilbm.case.case import parse_case
-from mpilbm.drawing import isosurface
-from mpilbm.errors import CommandError
+from mpilbm.core.errors import CommandError
+from mpilbm.outputs.drawing import isosurface
 from mpilbm.outputs.pictures import surface as surfaces
 
 Image = pytest.importorskip("PIL.Image")

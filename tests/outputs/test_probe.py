@@ -10,7 +10,7 @@ from support.outputs_cases import BODY, make_case
 from support.runs import run_case
 
 import mpilbm
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
 from mpilbm.outputs.points import series
 from mpilbm.outputs.points.positions import Interpolation
 from mpilbm.outputs.points.series import Series, read

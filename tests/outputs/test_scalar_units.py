@@ -7,10 +7,10 @@ import pytest
 from support.runs import run_case
 
 from mpilbm.case.case import parse_case
-from mpilbm.errors import CaseError
-from mpilbm.results.tables import read_table
+from mpilbm.core.errors import CaseError
+from mpilbm.view.results.tables import read_table
 
-MANUAL = Path(__file__).parents[2] / "mpilbm" / "manual" / "units.md"
+MANUAL = Path(__file__).parents[2] / "mpilbm/view/manual/units.md"
 CAPACITY, CELL, STEP, D = 1210.0, 5e-4, 2.5e-4, 2.1e-5
 
 

@@ -10,7 +10,7 @@ from support.outputs_cases import BODY, make_case
 from support.runs import run_case
 
 import mpilbm
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
 from mpilbm.outputs.points.series import read
 from mpilbm.outputs.spectra import distributed
 from mpilbm.outputs.spectra.shells import Shells

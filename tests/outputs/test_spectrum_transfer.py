@@ -12,14 +12,14 @@ from support.runs import run_case
 from support.spectra import convective_transfer, solenoidal
 
 import mpilbm
-from mpilbm.errors import CaseError, FileSystemError
+from mpilbm.core.errors import CaseError, FileSystemError
+from mpilbm.core.units import in_words
 from mpilbm.outputs.points.series import read
 from mpilbm.outputs.spectra import distributed, velocity
 from mpilbm.outputs.spectra.shells import Shells
 from mpilbm.outputs.spectra.transfer import with_transfer
 from mpilbm.parallel.ranks import Serial
-from mpilbm.results.tables import read_table
-from mpilbm.units import in_words
+from mpilbm.view.results.tables import read_table
 
 SPECTRUM = {"name": "spectrum", "every": 2, "begin": 0}
 DOUBLE = {"precision": {"storage": "float64", "compute": "float64"}}

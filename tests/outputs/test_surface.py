@@ -14,9 +14,9 @@ from support.surface_files import FLUID, ball_tables, integral, read, surface
 from support.surfaces import write, write_ball
 
 from mpilbm.case.case import parse_case
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
+from mpilbm.core.registry import names
 from mpilbm.outputs.surfaces.facets import LONGEST
-from mpilbm.registry import names
 
 BALL = {"name": "mesh", "file": "ball.stl", "scale": 3.2, "at": [6.1, 5.2, 4.9]}
 SPHERE = {"name": "sphere", "centre": [6.1, 5.2, 4.9], "radius": 3.2}

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from support.mpirun import python, with_mpirun
 
-from mpilbm.errors import CommandError
+from mpilbm.core.errors import CommandError
 from mpilbm.parallel import launcher
 from mpilbm.parallel import ranks as world
 
@@ -135,7 +135,7 @@ def test_ranks_of_a_node_follow_each_other(ranks, nodes, order, tmp_path):
 
 FAILING = """
 import time
-from mpilbm.errors import CaseError, FileSystemError
+from mpilbm.core.errors import CaseError, FileSystemError
 from mpilbm.parallel.ranks import abort_on_error
 with abort_on_error() as comm:
     {body}

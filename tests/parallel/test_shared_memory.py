@@ -4,10 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from mpilbm.errors import CommandError
+from mpilbm.core.errors import CommandError
 from mpilbm.parallel import launcher
 from mpilbm.parallel.ranks import Serial, world
-from mpilbm.preflight.installation import machine
+from mpilbm.run.preflight.installation import machine
 
 MPICH = SimpleNamespace(
     get_vendor=lambda: ("MPICH", (5, 0, 2)),

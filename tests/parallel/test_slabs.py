@@ -2,7 +2,7 @@
 
 import pytest
 
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
 from mpilbm.parallel.slabs import split
 
 

@@ -7,7 +7,7 @@ from math import comb, prod
 import numpy as np
 import pytest
 
-from mpilbm.registry import make
+from mpilbm.core.registry import make
 
 RNG = np.random.default_rng(7)
 OMEGA = Fraction(13, 10)

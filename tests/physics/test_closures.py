@@ -15,11 +15,12 @@ from support.pairs import all_pairs, defined, label
 from support.settings import SETTINGS
 from support.slabs import PRECISIONS, Cluster, box
 
-from mpilbm import codegen, registry
+from mpilbm import codegen
 from mpilbm.case.case import parse_case
 from mpilbm.codegen import programs
+from mpilbm.core import registry
+from mpilbm.core.registry import find, make, names
 from mpilbm.physics.collisions import Collision
-from mpilbm.registry import find, make, names
 
 pytestmark = pytest.mark.usefixtures("stand_ins")
 

@@ -13,8 +13,8 @@ from support.equations import (
 )
 from sympy import Rational, expand
 
-from mpilbm import units
-from mpilbm.registry import make
+from mpilbm.core import units
+from mpilbm.core.registry import make
 
 
 @over_forced_flows

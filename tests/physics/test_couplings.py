@@ -6,8 +6,8 @@ from support.coupled import box_of, one_fluid, raw, restored, solid, state, two_
 from support.slabs import PRECISIONS, Cluster
 
 from mpilbm.case.case import parse_case
-from mpilbm.errors import CaseError
-from mpilbm.registry import find, make, names
+from mpilbm.core.errors import CaseError
+from mpilbm.core.registry import find, make, names
 
 SINGLE = {"precision": PRECISIONS["single"]}
 CASES = {

@@ -12,9 +12,9 @@ from mpilbm import codegen
 from mpilbm.backends import compiler
 from mpilbm.case.case import parse_case
 from mpilbm.case.case_findings import warnings_of
+from mpilbm.core.registry import make, names
 from mpilbm.physics.collisions import unnamed
 from mpilbm.physics.collisions.entropic import relaxation
-from mpilbm.registry import make, names
 
 pytestmark = pytest.mark.usefixtures("stand_ins")
 

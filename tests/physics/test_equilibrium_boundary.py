@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.slabs import PRECISIONS, Cluster, box
 
-from mpilbm.registry import make
+from mpilbm.core.registry import make
 
 RHO, U = 1.05, (0.02, 0.01)
 LATTICE = make("lattices", "D2Q9")

@@ -22,8 +22,8 @@ from support.equations import (
 )
 from support.pairs import defined
 
+from mpilbm.core.registry import find
 from mpilbm.physics import hermite
-from mpilbm.registry import find
 
 
 @pytest.mark.parametrize("force", FORCES)

@@ -8,10 +8,10 @@ from support.slabs import Cluster
 
 from mpilbm.case.case import parse_case
 from mpilbm.case.case_findings import warnings_of
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
+from mpilbm.core.registry import make, names
 from mpilbm.physics.couplings import interface_viscosity
 from mpilbm.physics.couplings.free_energy import moved, stressed, wetting_potential
-from mpilbm.registry import make, names
 
 LATTICES = [name for name in names("lattices") if make("lattices", name).isotropy >= 4]
 

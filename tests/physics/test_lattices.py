@@ -6,9 +6,9 @@ from math import prod
 
 import pytest
 
+from mpilbm.core.registry import find, names
 from mpilbm.physics.lattices import Lattice
 from mpilbm.physics.lattices.d2q9 import D2Q9
-from mpilbm.registry import find, names
 
 LATTICES = [find("lattices", name) for name in names("lattices")]
 over_lattices = pytest.mark.parametrize("lattice", LATTICES, ids=lambda lattice: lattice.__name__)

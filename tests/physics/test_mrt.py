@@ -10,9 +10,9 @@ from support.case_tables import BASE, changed, tables
 from support.waves import Waves
 
 from mpilbm.case.case import parse_case
+from mpilbm.core.registry import make
 from mpilbm.physics.collisions.mrt import DEFAULTS, MRT, rate_of
 from mpilbm.physics.lattices.basis import basis
-from mpilbm.registry import make
 
 pytestmark = pytest.mark.usefixtures("stand_ins")
 

@@ -11,7 +11,7 @@ from support.rheology import channel, channel_error, pipe_error, profile, scaled
 from support.slabs import PRECISIONS, Cluster, box
 
 from mpilbm.case.case import parse_case
-from mpilbm.registry import find, make
+from mpilbm.core.registry import find, make
 
 pytestmark = pytest.mark.usefixtures("stand_ins")
 

@@ -5,8 +5,8 @@ import pytest
 from support.slabs import box
 
 from mpilbm.case.case import parse_case
-from mpilbm.errors import CaseError
-from mpilbm.formulas.parser import Formula
+from mpilbm.core.errors import CaseError
+from mpilbm.core.formulas.parser import Formula
 from mpilbm.physics.rotation import Rotation
 
 DISC = {"name": "cylinder", "centre": [20, 20], "radius": 8}

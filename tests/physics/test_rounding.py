@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.equations import FLOWS, Numbers, model, over_forces, rational_numbers
 
-from mpilbm.registry import make
+from mpilbm.core.registry import make
 
 FRACTIONS = [p for p in FLOWS if rational_numbers(make("collisions", p.values[1]))]
 

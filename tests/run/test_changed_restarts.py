@@ -8,10 +8,10 @@ import pytest
 from support.faces import closed, table
 
 from mpilbm.case.case import parse_case
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
+from mpilbm.core.registry import find, make, names
 from mpilbm.layouts.formats import Formats
 from mpilbm.parallel.ranks import Serial
-from mpilbm.registry import find, make, names
 from mpilbm.run.run import run
 
 KEEPING = [

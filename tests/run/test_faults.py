@@ -11,10 +11,10 @@ import h5py
 import pytest
 from support.mpirun import MPIRUN, python, with_mpirun
 
+from mpilbm.core.files.file_digest import verify
+from mpilbm.core.machine import cache
 from mpilbm.parallel import launcher
 from mpilbm.storage.checkpoint_names import existing
-from mpilbm.system import cache
-from mpilbm.system.file_digest import verify
 
 CASE = """
 title = "faults"

@@ -12,6 +12,7 @@ from support.mpirun import python, with_mpirun
 from support.runs import flow, monitor, pushed, signal_at, summary
 
 import mpilbm
+from mpilbm.core.machine import cache
 from mpilbm.outputs.core.writers import Writers
 from mpilbm.outputs.monitor import MonitorWriter
 from mpilbm.run.ending import stopping
@@ -19,7 +20,6 @@ from mpilbm.run.ending.interrupts import interrupts
 from mpilbm.solver.solver import Solver
 from mpilbm.storage.background import Background
 from mpilbm.storage.checkpoint_names import existing
-from mpilbm.system import cache
 
 OUTPUTS = [
     {"name": "checkpoint", "every": 10},

@@ -13,9 +13,9 @@ from support.runs import flow, monitor, run_case
 
 import mpilbm
 from mpilbm.backends import compiler
+from mpilbm.core.machine import cache
 from mpilbm.outputs.points.series import read
 from mpilbm.storage.checkpoint_names import existing
-from mpilbm.system import cache
 
 KINDS = [
     {"name": "picture", "every": 10},

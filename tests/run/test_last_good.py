@@ -10,7 +10,7 @@ from support.scalars import setting
 from support.settings import tables
 
 from mpilbm.case.case import parse_case
-from mpilbm.errors import NonFiniteError
+from mpilbm.core.errors import NonFiniteError
 from mpilbm.outputs import Context
 from mpilbm.parallel.ranks import Serial
 from mpilbm.parallel.slabs import split

@@ -13,7 +13,7 @@ import mpilbm
 from mpilbm.backends.khronos import devices
 from mpilbm.backends.opencl import OpenclDevice
 from mpilbm.case.case import parse_case
-from mpilbm.errors import CaseError, UsageError
+from mpilbm.core.errors import CaseError, UsageError
 from mpilbm.parallel.ranks import Serial
 
 try:

@@ -10,7 +10,7 @@ from support.outputs_cases import damage
 from support.runs import STEADY, flow, monitor, run_case, signal_at, state, summary
 
 from mpilbm.case.case import parse_case
-from mpilbm.errors import CommandError, FileSystemError, NonFiniteError, StoppedEarly
+from mpilbm.core.errors import CommandError, FileSystemError, NonFiniteError, StoppedEarly
 from mpilbm.solver.solver import Solver
 from mpilbm.solver.step_times import EVERY, StepTimes
 from mpilbm.storage.checkpoint_names import existing

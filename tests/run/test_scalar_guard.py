@@ -6,7 +6,8 @@ import pytest
 from support.guarded import COLD, HOT, heated
 from support.runs import run_case, summary
 
-from mpilbm.errors import NonFiniteError
+from mpilbm.core.errors import NonFiniteError
+from mpilbm.model.findings import WARNING, Finding
 from mpilbm.physics.scalars.boundaries.outflow import ScalarOutflow
 from mpilbm.run import steady
 from mpilbm.run.checks.alarms import Alarm
@@ -14,7 +15,6 @@ from mpilbm.run.simulation import Simulation
 from mpilbm.solver.scalars.bounds import Bounds
 from mpilbm.solver.solver import Solver
 from mpilbm.storage.checkpoint_names import existing
-from mpilbm.verdicts.findings import WARNING, Finding
 
 MANY = {"name": "value", "where": ["x-", "x+", "y-", "y+"]}
 

@@ -19,11 +19,11 @@ from support.faces import table
 from support.slabs import PRECISIONS, Cluster
 
 from mpilbm.case.case import parse_case
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
+from mpilbm.core.registry import find, names
 from mpilbm.parallel.ranks import Serial
-from mpilbm.registry import find, names
-from mpilbm.results.run import open_run
 from mpilbm.run.run import run
+from mpilbm.view.results.run import open_run
 
 
 def on_links() -> list[str]:

@@ -8,9 +8,9 @@ from support.sampled_flows import FLOWS, KINDS, means, sampled
 from support.slabs import Cluster, box
 
 from mpilbm.case.case import parse_case
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
 from mpilbm.parallel.ranks import Serial
-from mpilbm.preflight.plan import plan
+from mpilbm.run.preflight.plan import plan
 from mpilbm.run.run import run
 from mpilbm.solver.fields import kept_samples
 from mpilbm.solver.fields.flow_statistics import Moments, merged, products_of, shifted

@@ -15,8 +15,8 @@ from support.slabs import PRECISIONS, Cluster, box
 from support.walls import rocks
 
 from mpilbm.case.case import parse_case
-from mpilbm.errors import CaseError
-from mpilbm.registry import names
+from mpilbm.core.errors import CaseError
+from mpilbm.core.registry import names
 
 LAYOUTS = [name for name in names("layouts") if name != "auto"]
 SIZES = {"D2Q9": (7, 6), "D3Q19": (5, 4, 7), "D3Q13": (6, 4, 4)}

@@ -8,8 +8,8 @@ from support.pairs import defined
 from support.slabs import PRECISIONS, Cluster, box
 
 from mpilbm.case.case import parse_case
+from mpilbm.core.registry import make, names
 from mpilbm.parallel.ranks import Serial
-from mpilbm.registry import make, names
 from mpilbm.run.run import run
 
 SPLIT = [OUTPUT | {"split": True}]

@@ -8,19 +8,27 @@ from support.slabs import box
 
 from mpilbm import codegen
 from mpilbm.backends import memory
-from mpilbm.bench.boxes import rock
 from mpilbm.case.case import parse_case
-from mpilbm.errors import CaseError
-from mpilbm.geometry import build, cell_counts, diagnose, isolated_fluid, narrow_channels, solids
+from mpilbm.core.errors import CaseError
+from mpilbm.core.registry import make
 from mpilbm.halo.local import LocalWorld
 from mpilbm.layouts import grid
-from mpilbm.links import missing_links, wall_distance
 from mpilbm.parallel.ranks import Serial
 from mpilbm.parallel.slabs import split
-from mpilbm.registry import make
 from mpilbm.run.run import run
+from mpilbm.solids import (
+    build,
+    cell_counts,
+    diagnose,
+    isolated_fluid,
+    missing_links,
+    narrow_channels,
+    solids,
+    wall_distance,
+)
 from mpilbm.solver.memory import plan as memory_plan
 from mpilbm.solver.solver import Solver
+from mpilbm.view.bench.boxes import rock
 
 BODIES = {
     "rock": {"mask": "rock.npy", "boundary": {"name": "bounce_back"}},

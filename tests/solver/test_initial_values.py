@@ -7,9 +7,9 @@ from support.settings import SETTINGS
 from support.slabs import PRECISIONS, Cluster, box
 
 from mpilbm.codegen.initial.tables import Tables
-from mpilbm.errors import CaseError
-from mpilbm.formulas.parser import FUNCTIONS, Formula
-from mpilbm.registry import names
+from mpilbm.core.errors import CaseError
+from mpilbm.core.formulas.parser import FUNCTIONS, Formula
+from mpilbm.core.registry import names
 from mpilbm.solver import initialise
 
 SIZE = {"x": 5, "y": 4, "z": 13}

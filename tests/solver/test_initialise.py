@@ -6,8 +6,8 @@ from support.settings import SETTINGS
 from support.slabs import PRECISIONS, Cluster, box
 
 from mpilbm.case.case import parse_case
-from mpilbm.errors import CaseError
-from mpilbm.registry import find, make, names
+from mpilbm.core.errors import CaseError
+from mpilbm.core.registry import find, make, names
 
 NU, U = 0.02, 0.02
 

@@ -5,7 +5,7 @@ import pytest
 from support.body_forces import sample
 from support.slabs import PRECISIONS, Cluster, box
 
-from mpilbm.registry import find, make, names
+from mpilbm.core.registry import find, make, names
 
 JUMP, SIZE = 2e-3, (14, 11)
 OUTPUT = [{"name": "body_forces", "every": 1, "split": True}]

@@ -8,12 +8,13 @@ from support.slabs import Cluster, box
 
 from mpilbm.backends.cpu import CpuDevice
 from mpilbm.case.case import parse_case
-from mpilbm.geometry.ghost_solids import wall_cells
+from mpilbm.core.registry import names
+from mpilbm.core.units import in_words
 from mpilbm.layouts.packed_cells import LONGEST_SIDE
 from mpilbm.parallel.ranks import Serial
-from mpilbm.preflight.plan import plan
-from mpilbm.registry import names
+from mpilbm.run.preflight.plan import plan
 from mpilbm.run.run import run
+from mpilbm.solids.ghost_solids import wall_cells
 from mpilbm.solver.boundary_lists import BoundaryLists
 from mpilbm.solver.memory.plan import (
     bytes_needed,
@@ -23,7 +24,6 @@ from mpilbm.solver.memory.plan import (
     wall_bytes,
 )
 from mpilbm.solver.momentum_exchange import MomentumExchange
-from mpilbm.units import in_words
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,11 @@ from support.slabs import Cluster, box
 from mpilbm.backends import cpu, waiting
 from mpilbm.backends.streams.cpu import Stream
 from mpilbm.case.case import parse_case
+from mpilbm.core.units import in_words
 from mpilbm.parallel.ranks import Serial
-from mpilbm.preflight.plan import plan
+from mpilbm.run.preflight.plan import plan
 from mpilbm.run.run import run
 from mpilbm.solver.fields import sources, staging
-from mpilbm.units import in_words
 
 NAMES = ("vorticity", "u", "rho", "q_criterion")
 

@@ -15,7 +15,7 @@ from support.gate import Gate, at_step
 from support.outputs_cases import make_case, make_context
 from support.runs import STEADY, flow, run_case, signal_at, summary
 
-from mpilbm.errors import FileSystemError, NonFiniteError, StoppedEarly
+from mpilbm.core.errors import FileSystemError, NonFiniteError, StoppedEarly
 from mpilbm.outputs import number_of_cells
 from mpilbm.outputs.snapshot import Snapshot
 from mpilbm.storage import planes

@@ -16,12 +16,12 @@ from support.runs import flow, monitor, run_case, state
 from support.settings import tables
 
 from mpilbm.case.case import parse_case
-from mpilbm.errors import FileSystemError
+from mpilbm.core.errors import FileSystemError
+from mpilbm.core.files.file_digest import verify
+from mpilbm.core.machine import cache
 from mpilbm.outputs.checkpoint import Checkpoint
 from mpilbm.parallel import launcher
 from mpilbm.storage.checkpoint_names import existing
-from mpilbm.system import cache
-from mpilbm.system.file_digest import verify
 
 OUTPUTS = [{"name": "monitor", "every": 5}, {"name": "statistics", "every": 1}]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mpilbm.errors import FileSystemError
+from mpilbm.core.errors import FileSystemError
 from mpilbm.storage.csv_log import Rows
 
 

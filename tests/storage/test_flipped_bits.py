@@ -11,11 +11,11 @@ import pytest
 from support.flipped_bits import STEPS, case_of
 from support.outputs_cases import flip_bit
 
+from mpilbm.core.files.file_digest import DamagedFileError, Extent, trailer, verify
+from mpilbm.core.machine import cache
 from mpilbm.parallel.ranks import Serial
 from mpilbm.run.run import run
 from mpilbm.storage.places import find_places
-from mpilbm.system import cache
-from mpilbm.system.file_digest import DamagedFileError, Extent, trailer, verify
 
 EVERY = "MPILBM_TEST_ALL" in os.environ
 RUNS = 1000 if EVERY else 12
@@ -58,7 +58,7 @@ from pathlib import Path
 sys.path[:0] = {tests!r}
 from support.outputs_cases import flip_bit
 from support.flipped_bits import STEPS, case_of
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
 from mpilbm.parallel.ranks import Serial
 from mpilbm.run.run import run
 
@@ -144,5 +144,5 @@ def test_all_ranks_together_verify_every_byte(tmp_path):
 
 
 def test_pieces_larger_than_what_is_read_at_once(tmp_path, monkeypatch):
-    monkeypatch.setattr("mpilbm.system.file_digest.BLOCK_BYTES", 4)
+    monkeypatch.setattr("mpilbm.core.files.file_digest.BLOCK_BYTES", 4)
     test_all_ranks_together_verify_every_byte(tmp_path)

@@ -14,13 +14,13 @@ from support.runs import run_case
 
 import mpilbm
 from mpilbm import CommandError
-from mpilbm.errors import FileSystemError
+from mpilbm.core.errors import FileSystemError
+from mpilbm.core.files.file_digest import TAIL
+from mpilbm.core.registry import find, names
 from mpilbm.outputs.points.series import CHECKSUMS, Series, read
-from mpilbm.registry import find, names
 from mpilbm.storage import csv_log
 from mpilbm.storage.csv_log import Rows, intact_rows
 from mpilbm.storage.tables.digests import DamagedRowsError, digests_of
-from mpilbm.system.file_digest import TAIL
 
 
 def forms():

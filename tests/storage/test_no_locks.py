@@ -10,11 +10,11 @@ import pytest
 from support.user_runs import CASE
 
 from mpilbm.backends import compiler
-from mpilbm.errors import MpilbmError
+from mpilbm.core.errors import MpilbmError
+from mpilbm.core.files.hdf5 import open_file
 from mpilbm.parallel import launcher
 from mpilbm.storage import file_system
 from mpilbm.storage.lock import LOCK
-from mpilbm.system.hdf5 import open_file
 
 SHIM = """
 #include <errno.h>

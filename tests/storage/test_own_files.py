@@ -17,7 +17,7 @@ from support.user_runs import CASE, FULL, MOVING, assert_reported, sets
 from support.user_runs import ranks as on_ranks
 
 from mpilbm.cli import cli
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
 from mpilbm.solver.solver import Solver
 from mpilbm.storage import directory, own_files
 from mpilbm.storage.own_files import DELETED, REPLACED

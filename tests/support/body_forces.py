@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mpilbm.registry import make, names
+from mpilbm.core.registry import make, names
 from support.pairs import defined
 from support.slabs import PRECISIONS, Cluster, box
 

@@ -5,11 +5,11 @@ import tomllib
 import pytest
 from pydantic import Field
 
-from mpilbm import registry
 from mpilbm.case.case import parse_case
-from mpilbm.errors import CaseError
+from mpilbm.core import registry
+from mpilbm.core.errors import CaseError
+from mpilbm.core.registry import Parameters
 from mpilbm.outputs import Output
-from mpilbm.registry import Parameters
 
 BASE = """
 title = "Box"

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mpilbm.registry import make
+from mpilbm.core.registry import make
 from support.slabs import PRECISIONS, Cluster
 
 WET = {"water": 0.1, "oil": 0.6}

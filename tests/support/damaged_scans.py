@@ -24,9 +24,9 @@ import numpy as np
 import tifffile
 from PIL import Image
 
-from mpilbm.errors import CaseError
-from mpilbm.geometry.shapes import Flow, voxels
+from mpilbm.core.errors import CaseError
 from mpilbm.parallel.slabs import split  # noqa: F401  imported before the memory is limited
+from mpilbm.solids.shapes import Flow, voxels
 from support import voxel_files
 from support.voxel_files import GREY, NX, NY, NZ, shape
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from mpilbm.backends import compiler, cpu, cuda
 from mpilbm.backends.streams import cpu as streams
-from mpilbm.system import cache
+from mpilbm.core.machine import cache
 from support import TESTS
 
 HEADER = TESTS / "emulation" / "cuda_emulation.h"

@@ -7,7 +7,7 @@ import pytest
 from sympy import Float, Rational, Symbol, expand
 
 from mpilbm.codegen.model import Model
-from mpilbm.registry import find, make, names
+from mpilbm.core.registry import find, make, names
 from support.pairs import ALL_COMBINATIONS, defined
 
 LATTICES, COLLISIONS, FORCES = names("lattices"), names("collisions"), names("forcing")

@@ -2,8 +2,8 @@
 
 from typing import Literal, get_args, get_origin
 
-from mpilbm.errors import CaseError
-from mpilbm.registry import find
+from mpilbm.core.errors import CaseError
+from mpilbm.core.registry import find
 from support.outputs_cases import BODY, make_case
 
 KEYS: dict[str, dict] = {

@@ -2,8 +2,8 @@
 
 from pydantic import ValidationError
 
+from mpilbm.core.registry import find, make, names
 from mpilbm.physics.boundary_capabilities import Beyond
-from mpilbm.registry import find, make, names
 from support.slabs import PRECISIONS, box
 
 

@@ -1,8 +1,8 @@
 """Cases for the findings of `mpilbm check`, and the findings as text."""
 
-from mpilbm.geometry import build, diagnose
 from mpilbm.parallel.slabs import split
-from mpilbm.preflight.plan import plan
+from mpilbm.run.preflight.plan import plan
+from mpilbm.solids import build, diagnose
 
 REST = {"name": "bounce_back"}
 SIDES = REST | {"where": ["y-", "y+"]}

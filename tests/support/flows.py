@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mpilbm.registry import names
+from mpilbm.core.registry import names
 from support.pairs import defined
 from support.slabs import PRECISIONS
 

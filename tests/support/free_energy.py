@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mpilbm.registry import make
+from mpilbm.core.registry import make
 from support.coupled import box_of, walled
 from support.slabs import PRECISIONS, Cluster
 

@@ -23,8 +23,8 @@ from click.testing import CliRunner
 
 from mpilbm import codegen
 from mpilbm.case.case import schema
-from mpilbm.choice import as_json
 from mpilbm.cli import cli
+from mpilbm.core.choice import as_json
 from support.fuzz_cases import Maker
 from support.fuzz_values import write_files
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mpilbm.case.case import schema
 from mpilbm.case.new.template import TEXT, VARIANTS
-from mpilbm.system import toml_text
+from mpilbm.core.files import toml_text
 from support import fuzz_values as values
 
 FACES = ("x-", "x+", "y-", "y+", "z-", "z+")

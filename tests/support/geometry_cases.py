@@ -3,8 +3,8 @@
 from pathlib import Path
 from types import SimpleNamespace
 
+from mpilbm.core.registry import make
 from mpilbm.physics.boundary_capabilities import Capabilities
-from mpilbm.registry import make
 from support.slabs import fitting_size
 
 

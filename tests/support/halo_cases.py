@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from mpilbm.core.registry import make
 from mpilbm.halo.plan import Plan, Transfer
 from mpilbm.parallel.slabs import split
-from mpilbm.registry import make
 
 SHAPE = (13, 5, 4)  # planes, rows, nx
 CELLS = SHAPE[1] * SHAPE[2]

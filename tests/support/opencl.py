@@ -9,7 +9,7 @@ from mpilbm.backends.interfaces import CompiledKernel
 from mpilbm.backends.khronos import devices
 from mpilbm.backends.opencl import OpenclDevice
 from mpilbm.codegen.program import Program
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
 
 
 def needs_opencl():

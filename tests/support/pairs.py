@@ -4,7 +4,7 @@ import os
 from itertools import combinations, product
 from types import SimpleNamespace
 
-from mpilbm.registry import make
+from mpilbm.core.registry import make
 
 ALL_COMBINATIONS = bool(os.environ.get("MPILBM_TEST_ALL"))
 NAMES_ONLY = bool(os.environ.get("MPILBM_TEST_NAMES"))

@@ -23,7 +23,7 @@ QUICK = (
     "cli/test_cli.py::*",
     "backends/test_backends.py::*",
     "backends/test_compilers.py::*",
-    "system/test_cache.py::*",
+    "core/test_cache.py::*",
     "outputs/test_checkpoints.py::*",
     "outputs/test_outputs.py::*",
     "run/test_run.py::*",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mpilbm.registry import make
+from mpilbm.core.registry import make
 from support.settings import SETTINGS
 from support.slabs import PRECISIONS, box
 

@@ -1,6 +1,6 @@
 """Cases of each lattice, layout, collision and precision, with different boundaries."""
 
-from mpilbm.registry import find, make, names
+from mpilbm.core.registry import find, make, names
 from support import pairs
 from support.slabs import PRECISIONS, box
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from mpilbm import codegen
 from mpilbm.case.case import parse_case
-from mpilbm.geometry import build
+from mpilbm.core.registry import make
 from mpilbm.halo.local import LocalWorld
 from mpilbm.parallel import slabs as domain
-from mpilbm.registry import make
+from mpilbm.solids import build
 from mpilbm.solver.solver import Solver
 
 PRECISIONS = {

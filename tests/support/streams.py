@@ -3,7 +3,7 @@
 import threading
 from types import SimpleNamespace
 
-from mpilbm.registry import make
+from mpilbm.core.registry import make
 from support.settings import tables
 
 

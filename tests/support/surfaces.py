@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import trimesh
 
-from mpilbm.registry import make
+from mpilbm.core.registry import make
 
 DIRECTIONS = np.array([c for c in np.ndindex(3, 3, 3) if c != (1, 1, 1)]) - 1
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from PIL import Image
 
 from mpilbm.cli import cli
-from mpilbm.registry import make
+from mpilbm.core.registry import make
 
 SHAPE = NZ, NY, NX = 7, 5, 12
 GREY = np.random.default_rng(1).integers(0, 256, SHAPE).astype(np.uint8)

@@ -7,8 +7,8 @@ from support.quick import QUICK, choose
 
 def test_the_first_and_last_case_of_each_function():
     functions = {
-        ("system/test_cache.py", "test_one"): ["a"],
-        ("system/test_cache.py", "test_many"): ["b", "c", "d"],
+        ("core/test_cache.py", "test_one"): ["a"],
+        ("core/test_cache.py", "test_many"): ["b", "c", "d"],
         ("test_else.py", "test_other"): ["e"],
     }
     assert choose(functions) == ["a", "b", "d"]

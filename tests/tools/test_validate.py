@@ -148,7 +148,7 @@ def test_the_lid_of_the_cavity_is_its_own_mirror_image(tools, n):
     """In every bit, in cells and on links between them: its loss of symmetry is the flow's."""
     from validations.cavity_precisions import LID, SPEED
 
-    from mpilbm.formulas.parser import Formula
+    from mpilbm.core.formulas.parser import Formula
 
     lid = Formula(LID, ("x", "y", "nx", "ny"))
     for at in (np.arange(n) + 0.5, np.arange(n + 1.0)):

@@ -79,7 +79,7 @@ def test_a_picture_is_drawn_again_from_stored_results(tmp_path):
 
 @pytest.mark.parametrize("content", ["[]", '{"rows": [3]}', "no JSON", json.dumps({"a": 1})])
 def test_other_files_are_refused(tmp_path, content):
-    from mpilbm.errors import CommandError
+    from mpilbm.core.errors import CommandError
 
     path = tmp_path / "other.json"
     path.write_text(content)

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from mpilbm.plot.references import cited
-from mpilbm.registry import find, names
-from mpilbm.results.snapshot import view
+from mpilbm.core.registry import find, names
+from mpilbm.view.plot.references import cited
+from mpilbm.view.results.snapshot import view
 
 CASES = Path(__file__).parents[2] / "cases"
 REFERENCE = CASES / "reference"

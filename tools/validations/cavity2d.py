@@ -4,8 +4,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from mpilbm.plot.profiles import Comparison
-from mpilbm.plot.references import interpolate, read_reference
+from mpilbm.view.plot.profiles import Comparison
+from mpilbm.view.plot.references import interpolate, read_reference
 from validations import REFERENCE, Finding, Validation, Variant, Verdict, cite, collisions, tables
 
 GHIA = {

@@ -2,8 +2,8 @@
 
 from typing import ClassVar
 
-from mpilbm.plot.profiles import Comparison
-from mpilbm.plot.references import read_reference
+from mpilbm.view.plot.profiles import Comparison
+from mpilbm.view.plot.references import read_reference
 from validations import (
     REFERENCE,
     Finding,

@@ -4,9 +4,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from mpilbm.core.registry import register
 from mpilbm.outputs import Output
 from mpilbm.parallel.agree import on_root
-from mpilbm.registry import register
 from mpilbm.run.progress import say
 from mpilbm.storage.csv_log import Rows
 from mpilbm.storage.planes import blocks

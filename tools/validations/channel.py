@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from mpilbm.core.registry import register
 from mpilbm.outputs import Output, number_of_cells
-from mpilbm.registry import register
 from mpilbm.run.progress import say
 from validations import Finding, Finished, Validation, Variant, Verdict, cite, read_table, tables
 

@@ -8,9 +8,9 @@ from functools import cache as once
 from pathlib import Path
 from typing import Any
 
-from mpilbm.errors import CaseError, MpilbmError
-from mpilbm.system import cache
-from mpilbm.system.toml_text import shown
+from mpilbm.core.errors import CaseError, MpilbmError
+from mpilbm.core.files.toml_text import shown
+from mpilbm.core.machine import cache
 
 MISSING = "pyopencl is not installed: pip install 'mpilbm[opencl]'"
 NO_PLATFORM = (

@@ -17,7 +17,7 @@ from mpilbm.backends.launch_shapes import (
     pieces,
 )
 from mpilbm.codegen.program import Kernel, Program
-from mpilbm.errors import MpilbmError
+from mpilbm.core.errors import MpilbmError
 
 
 class Binaries:

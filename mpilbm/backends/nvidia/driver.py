@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mpilbm.errors import MpilbmError
+from mpilbm.core.errors import MpilbmError
 
 NO_DEVICE = 100  # CUDA_ERROR_NO_DEVICE
 

@@ -4,7 +4,7 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
-from mpilbm.errors import MpilbmError
+from mpilbm.core.errors import MpilbmError
 
 USE_NODE_PRIORITY = 8  # CUgraphInstantiate_flags: kernels keep the priority of their stream
 

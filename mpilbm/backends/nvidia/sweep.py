@@ -10,9 +10,9 @@ from mpilbm.backends.interfaces import CompiledKernel, Launch, Resources, change
 from mpilbm.backends.nvidia.tiles import Needs, Share, Tile, candidates
 from mpilbm.backends.tuning import fastest
 from mpilbm.codegen.program import Kernel, Program
-from mpilbm.errors import MpilbmError
-from mpilbm.links import box_walls
-from mpilbm.links.box_walls import BoxWalls
+from mpilbm.core.errors import MpilbmError
+from mpilbm.solids import box_walls
+from mpilbm.solids.box_walls import BoxWalls
 
 LEAST_CAPABILITY = 80  # compute capability 8.0: asynchronous copies to shared memory
 L2_PROMOTION = 0  # CU_TENSOR_MAP_L2_PROMOTION_NONE

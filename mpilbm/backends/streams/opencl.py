@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mpilbm.errors import MpilbmError
+from mpilbm.core.errors import MpilbmError
 
 MARK = np.zeros(1, np.int32)  # what the device writes to take a time
 

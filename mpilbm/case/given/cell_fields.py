@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.case.input_fields import hdf5_dataset, stored
-from mpilbm.errors import CaseError
-from mpilbm.formulas.given_functions import GivenFunction
-from mpilbm.physics.lattices import x_of
-from mpilbm.system.hdf5_input import opened, require_intact
-from mpilbm.system.npy_input import npy_array
+from mpilbm.core.errors import CaseError
+from mpilbm.core.files.hdf5_input import opened, require_intact
+from mpilbm.core.files.input_arrays import hdf5_dataset
+from mpilbm.core.files.npy_input import npy_array
+from mpilbm.core.formulas.given_functions import GivenFunction
+from mpilbm.physics.lattices import stored_cells, x_of
 
 Floats = NDArray[np.float64]
 BLOCK_CELLS = 2**14  # of a function, evaluated together
@@ -78,7 +78,9 @@ class ArrayField(CellField):
     def _stored(self, array: Any, begin: int, end: int) -> Floats:
         _, rows, nx = self._shape
         numbers = np.asarray(array[begin:end], np.float64)
-        return stored(self.staggered, numbers.reshape(end - begin, rows, nx, self.count), begin)
+        return stored_cells(
+            self.staggered, numbers.reshape(end - begin, rows, nx, self.count), begin
+        )
 
     def require(self, array: Any) -> None:
         """ValueError unless an array has a value for each cell."""

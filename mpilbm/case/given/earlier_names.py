@@ -4,8 +4,8 @@ from typing import Any, get_args
 
 from mpilbm.case.quantities import fields_of, selected
 from mpilbm.case.tables.case_file import CaseFile
-from mpilbm.registry import Parameters
-from mpilbm.verdicts.findings import NOTE, Finding
+from mpilbm.core.registry import Parameters
+from mpilbm.model.findings import NOTE, Finding
 
 
 def with_present_names(tables: dict) -> tuple[dict, list[str], list[Finding]]:

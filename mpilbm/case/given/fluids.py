@@ -3,12 +3,12 @@
 from typing import Any
 
 from mpilbm.case.given.cell_fields import ArrayField, CellField, FunctionField, file_field
-from mpilbm.case.given.objects import is_reference, unknown
 from mpilbm.case.initial_fields import InitialFields
 from mpilbm.case.model import Case, Fluid
-from mpilbm.errors import CaseError
-from mpilbm.formulas.given_functions import GivenFunction
-from mpilbm.formulas.values import FieldValue, is_file
+from mpilbm.core.errors import CaseError
+from mpilbm.core.formulas.given_functions import GivenFunction
+from mpilbm.core.formulas.values import FieldValue, is_file
+from mpilbm.model.given import is_reference, unknown
 
 
 def with_fields(case: Case, fluid: Fluid) -> Fluid:

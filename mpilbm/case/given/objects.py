@@ -9,16 +9,16 @@ reports a changed array.
 import datetime
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 
 from mpilbm.case.quantities import in_lattice_units
-from mpilbm.errors import CaseError, UsageError
-from mpilbm.formulas.given_functions import GivenFunction
-from mpilbm.formulas.tracing import NotAFormula
+from mpilbm.core.errors import CaseError, UsageError
+from mpilbm.core.formulas.given_functions import GivenFunction
+from mpilbm.core.formulas.tracing import NotAFormula
+from mpilbm.model.given import Given, is_reference
 
 # keys whose values may be formulas
 FORMULAS = ("velocity", "rho", "rho_jump", "value", "u", "flux", "h", "ambient")
@@ -29,11 +29,6 @@ PLACES = (
     "shape, mask and velocity of bodies, velocity and rho of boundaries, force and initial, "
     "boundaries and initial of scalars"
 )
-
-
-def is_reference(text: object) -> bool:
-    """Whether a text stands for an array or a function."""
-    return isinstance(text, str) and text.startswith(("<array ", "<function ")) and text[-1] == ">"
 
 
 def shown_type(value: object) -> str:
@@ -47,25 +42,6 @@ def require_path(call: str, path: object, of: str = "a file") -> None:
         raise UsageError(f"{call}: found {shown_type(path)}; give the path of {of}")
     if "\0" in str(path):
         raise UsageError(f"{call}: found {str(path)!r}, which contains a null character; remove it")
-
-
-def unknown(text: str) -> str:
-    """The sentence for a reference to an object that does not exist here."""
-    kind = "an array" if text.startswith("<array ") else "a function"
-    fix = "give the name of a file with its values" if kind == "an array" else "write a formula"
-    return f"stands for {kind} of the Python program that wrote this case; {fix}"
-
-
-@dataclass(frozen=True, eq=False)
-class Given:
-    """An array or a GivenFunction with `count` components, and the number of one of them.
-
-    `component` is None if it has only one, which has no axis in the array.
-    """
-
-    object: Any
-    component: int | None = None
-    count: int = 1
 
 
 def plain(tables: dict, path: Any) -> tuple[dict, dict[str, Given]]:

@@ -7,9 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mpilbm.errors import CommandError
+from mpilbm.core.errors import CommandError
 
-FOLDER = Path(__file__).parents[2] / "cases"
+FOLDER = Path(__file__).with_name("cases")
 BUILT_IN = "cavity"  # the commented case of template.py
 
 

@@ -4,7 +4,7 @@ import errno
 from pathlib import Path
 
 from mpilbm.case.new import shipped_cases
-from mpilbm.errors import CommandError, FileSystemError
+from mpilbm.core.errors import CommandError, FileSystemError
 
 TEXT = """\
 # {name}: flow in a box under a sliding lid. Check it with `mpilbm check {file}`,

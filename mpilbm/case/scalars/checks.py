@@ -9,15 +9,15 @@ from mpilbm.case.model import Case
 from mpilbm.case.scalars.model import Scalar
 from mpilbm.case.scalars.read import MOST, viscosity_at_centre
 from mpilbm.case.tables.scalars import lattices
-from mpilbm.formulas.parser import Formula, FormulaError
-from mpilbm.formulas.values import FieldValue, names_in
+from mpilbm.core.files.input_text import is_number
+from mpilbm.core.files.toml_text import shown
+from mpilbm.core.formulas.parser import Formula, FormulaError
+from mpilbm.core.formulas.values import FieldValue, names_in
+from mpilbm.core.quantity import VISCOSITY
+from mpilbm.core.registry import find, names
+from mpilbm.core.units import counted, tau_from_viscosity
 from mpilbm.layouts.formats import LARGEST_HALF
 from mpilbm.physics.scalars.boundaries.conjugate import Conducting, Conjugate
-from mpilbm.quantity import VISCOSITY
-from mpilbm.registry import find, names
-from mpilbm.system.input_text import is_number
-from mpilbm.system.toml_text import shown
-from mpilbm.units import counted, tau_from_viscosity
 
 MOST_CONDUCTORS = 255  # bodies that conduct; the number of a material is one byte
 

@@ -3,11 +3,11 @@
 from pydantic import SkipValidation
 
 from mpilbm.case.initial_fields import InitialFields
-from mpilbm.formulas.values import CellValue
+from mpilbm.core.formulas.values import CellValue
+from mpilbm.core.registry import Parameters
 from mpilbm.physics.lattices import Lattice
 from mpilbm.physics.scalars.boundaries import ScalarBoundary
 from mpilbm.physics.scalars.collisions import ScalarCollision
-from mpilbm.registry import Parameters
 
 
 class Scalar(Parameters):

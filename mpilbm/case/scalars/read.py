@@ -8,10 +8,10 @@ from mpilbm.case.model import Case
 from mpilbm.case.scalars.model import Scalar
 from mpilbm.case.tables.case_file import CaseFile
 from mpilbm.case.tables.scalars import USUAL, ScalarTable
-from mpilbm.formulas.parser import Formula, FormulaError
-from mpilbm.formulas.values import names_in
+from mpilbm.core.formulas.parser import Formula, FormulaError
+from mpilbm.core.formulas.values import names_in
+from mpilbm.core.registry import make
 from mpilbm.physics.scalars.boundaries import ScalarBoundary
-from mpilbm.registry import make
 
 MOST = 1e300  # a diffusivity that the checks refuse, in place of an infinite one
 INSTEAD = 0.01

@@ -6,10 +6,10 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from mpilbm.case.tables.scalars import of_body, one_condition
 from mpilbm.case.tables.values import Label
-from mpilbm.choice import Choice
+from mpilbm.core.choice import Choice
+from mpilbm.core.registry import Parameters
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.scalars.boundaries import ScalarBoundary
-from mpilbm.registry import Parameters
 
 OnScalar = Annotated[
     ScalarBoundary, Choice("scalar_boundaries", of_body), BeforeValidator(one_condition)

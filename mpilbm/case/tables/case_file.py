@@ -12,7 +12,8 @@ from mpilbm.case.tables.run import Run
 from mpilbm.case.tables.scalars import Buoyancy, ScalarTable
 from mpilbm.case.tables.scales import UnitsTable
 from mpilbm.case.tables.values import Title, default
-from mpilbm.choice import Choice
+from mpilbm.core.choice import Choice
+from mpilbm.core.registry import Parameters, registered
 from mpilbm.layouts import Layout
 from mpilbm.model.box import Domain, Precision
 from mpilbm.physics.boundaries import Boundary
@@ -20,7 +21,6 @@ from mpilbm.physics.collisions import Collision
 from mpilbm.physics.couplings import Coupling
 from mpilbm.physics.forcing import Forcing
 from mpilbm.physics.lattices import Lattice
-from mpilbm.registry import Parameters, registered
 
 
 def _table_or_array(value: object) -> str:

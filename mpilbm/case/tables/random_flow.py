@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import Field
 
 from mpilbm.case.tables.values import Positive
-from mpilbm.quantity import VELOCITY
-from mpilbm.registry import Parameters
+from mpilbm.core.quantity import VELOCITY
+from mpilbm.core.registry import Parameters
 
 
 class RandomFlow(Parameters):

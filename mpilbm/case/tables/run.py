@@ -5,9 +5,9 @@ from typing import Annotated
 from pydantic import Field
 
 from mpilbm.case.tables.values import MOST_STEPS, Positive
+from mpilbm.core.quantity import SECONDS, STEPS
+from mpilbm.core.registry import Parameters
 from mpilbm.model.box import Size
-from mpilbm.quantity import SECONDS, STEPS
-from mpilbm.registry import Parameters
 
 VELOCITY = "velocity"  # what `Steady` compares by default
 

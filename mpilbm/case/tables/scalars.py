@@ -6,15 +6,22 @@ from typing import Annotated, Any, Self
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from mpilbm.case.tables.values import Positive, default
-from mpilbm.choice import Choice
-from mpilbm.formulas.parser import FUNCTIONS, NAMES
-from mpilbm.formulas.values import Value
+from mpilbm.core.choice import Choice
+from mpilbm.core.files.toml_text import shown
+from mpilbm.core.formulas.parser import FUNCTIONS, NAMES
+from mpilbm.core.formulas.values import Value
+from mpilbm.core.quantity import (
+    DIFFUSIVITY,
+    EXPANSION,
+    GRAVITY,
+    HEAT_CAPACITY,
+    KELVIN,
+    SCALAR_SOURCE,
+)
+from mpilbm.core.registry import Parameters, names
 from mpilbm.physics.lattices import Lattice
 from mpilbm.physics.scalars.boundaries import ScalarBoundary
 from mpilbm.physics.scalars.collisions import ScalarCollision
-from mpilbm.quantity import DIFFUSIVITY, EXPANSION, GRAVITY, HEAT_CAPACITY, KELVIN, SCALAR_SOURCE
-from mpilbm.registry import Parameters, names
-from mpilbm.system.toml_text import shown
 
 USUAL = {2: "D2Q5", 3: "D3Q7"}  # the lattice of a scalar, by the number of dimensions
 # names that formulas and fields of a flow have already

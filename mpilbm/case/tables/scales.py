@@ -4,12 +4,12 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from mpilbm import quantity
 from mpilbm.case.tables.substances import SUBSTANCES
 from mpilbm.case.tables.values import Scale
-from mpilbm.quantity import in_si
-from mpilbm.registry import Parameters
-from mpilbm.units import DENSITY, LENGTH, TIME, VELOCITY, Units
+from mpilbm.core import quantity
+from mpilbm.core.quantity import in_si
+from mpilbm.core.registry import Parameters
+from mpilbm.core.units import DENSITY, LENGTH, TIME, VELOCITY, Units
 
 
 class UnitsTable(Parameters):

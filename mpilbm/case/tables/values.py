@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from mpilbm.registry import find
+from mpilbm.core.registry import find
 
 MOST_STEPS = 2**53 - 1
 Positive = Annotated[float, Field(gt=0)]

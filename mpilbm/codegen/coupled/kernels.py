@@ -11,9 +11,9 @@ from mpilbm.codegen.model import Model
 from mpilbm.codegen.program import OF, Access
 from mpilbm.layouts import HERE
 from mpilbm.layouts.field_grid import FieldGrid
-from mpilbm.links.row_ends import rows_end_in_walls
 from mpilbm.model.case import Case
 from mpilbm.model.expressions import Expression, Populations
+from mpilbm.solids.row_ends import rows_end_in_walls
 
 OfFluid = Callable[[int], Populations]  # the populations of fluid k
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from mpilbm.codegen import cached, definitions, prelude
 from mpilbm.codegen.initial.tables import FUNCTIONS, Tables, c_text
 from mpilbm.codegen.program import Program
-from mpilbm.formulas.trees import Tree
+from mpilbm.core.formulas.trees import Tree
 from mpilbm.layouts.formats import Formats
 from mpilbm.physics.lattices import AXES, Lattice
 

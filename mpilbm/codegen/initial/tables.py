@@ -11,8 +11,8 @@ from functools import reduce
 
 import numpy as np
 
-from mpilbm.formulas.trees import Tree, is_comparison, names_of, numeric
-from mpilbm.formulas.values import AXES
+from mpilbm.core.formulas.trees import Tree, is_comparison, names_of, numeric
+from mpilbm.core.formulas.values import AXES
 
 FUNCTIONS = """\
 /* Powers and extremes as NumPy computes them; an extreme of nan is nan. */

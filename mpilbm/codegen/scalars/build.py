@@ -8,10 +8,10 @@ from mpilbm.codegen.scalars.kernels import CarryingKernels, ScalarKernels
 from mpilbm.codegen.scalars.materials import Materials
 from mpilbm.codegen.scalars.model import Carrying, ScalarModel
 from mpilbm.codegen.scalars.names import material_grid
+from mpilbm.core.registry import make
 from mpilbm.layouts.grid import Grid
 from mpilbm.model.case import Case
 from mpilbm.physics.forcing import Forcing
-from mpilbm.registry import make
 
 
 def forcing(case: Case) -> Forcing | None:

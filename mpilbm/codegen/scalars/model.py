@@ -10,7 +10,7 @@ from mpilbm.codegen.program import OF
 from mpilbm.codegen.scalars.materials import Materials
 from mpilbm.codegen.scalars.names import buoyancy_names
 from mpilbm.codegen.text.cell_kernel import CellKernel
-from mpilbm.formulas.values import CellValue
+from mpilbm.core.formulas.values import CellValue
 from mpilbm.model.expressions import Expression, Populations, Rates, Vector
 from mpilbm.physics.scalars import equilibrium, weights
 from mpilbm.physics.scalars.collisions import ScalarCollision

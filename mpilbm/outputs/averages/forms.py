@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from mpilbm.core.units import LATTICE_UNIT
 from mpilbm.outputs.averages.profile_files import Head, components, describe, result_unit
 from mpilbm.outputs.images.description import describe_image, file_shape, place
 from mpilbm.outputs.images.part import whole
 from mpilbm.physics.lattices import AXES
 from mpilbm.storage.places import dataset
-from mpilbm.units import LATTICE_UNIT
 
 if TYPE_CHECKING:
     import h5py

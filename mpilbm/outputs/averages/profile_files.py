@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mpilbm import __version__
+from mpilbm.core.units import FIELDS, LATTICE_UNIT, VELOCITY, field_unit
 from mpilbm.physics.lattices import AXES
 from mpilbm.storage.files import whole
 from mpilbm.storage.places import dataset
-from mpilbm.units import FIELDS, LATTICE_UNIT, VELOCITY, field_unit
 
 if TYPE_CHECKING:
     import h5py

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mpilbm.case.case import parse_case
-from mpilbm.errors import FileSystemError, MpilbmError
+from mpilbm.core.errors import FileSystemError, MpilbmError
+from mpilbm.core.files.sealed_json import sealed, unsealed
 from mpilbm.outputs.core.restart import opened
 from mpilbm.storage.files import whole
 from mpilbm.storage.own_files import DEFINITIONS, STEADY, expression
 from mpilbm.storage.tables.aside import set_aside
-from mpilbm.system.sealed_json import sealed, unsealed
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case

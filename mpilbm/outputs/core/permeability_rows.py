@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from mpilbm.case.driving import driving
+from mpilbm.core.units import TIME, VELOCITY
 from mpilbm.outputs import Context
 from mpilbm.parallel.agree import on_root
 from mpilbm.physics.lattices import AXES
 from mpilbm.storage.csv_log import Rows
-from mpilbm.units import TIME, VELOCITY
 
 FILE = "permeability.csv"
 MILLIDARCY = 9.869233e-16  # m^2

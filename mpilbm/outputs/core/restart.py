@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mpilbm.case.given.earlier_names import with_present_names
-from mpilbm.errors import CaseError, CommandError
+from mpilbm.core.errors import CaseError, CommandError
+from mpilbm.core.files.file_digest import DamagedFileError, NoDigestError, verify
+from mpilbm.core.files.hdf5 import open_file
 from mpilbm.outputs.checkpoint import (
     ENTRIES,
     FORMAT,
@@ -28,8 +30,6 @@ from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.slabs import Slab
 from mpilbm.storage.checkpoint_names import existing, step_in_name
 from mpilbm.storage.planes import blocks
-from mpilbm.system.file_digest import DamagedFileError, NoDigestError, verify
-from mpilbm.system.hdf5 import open_file
 
 if TYPE_CHECKING:
     import h5py

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from mpilbm.model.findings import either
 from mpilbm.outputs.core.invalid import Bad, place_text
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.slabs import Slab
 from mpilbm.solver.scalars.bounds import carrying
-from mpilbm.verdicts.findings import either
 
 if TYPE_CHECKING:
     from mpilbm.solver.solver import Solver

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from pydantic import Field
 
 from mpilbm.case.tables.values import Label
+from mpilbm.core.quantity import STEPS
 from mpilbm.outputs import Output, next_multiple
-from mpilbm.quantity import STEPS
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case

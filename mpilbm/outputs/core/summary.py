@@ -6,12 +6,12 @@ from itertools import chain
 from typing import Any, Self
 
 from mpilbm import __version__
-from mpilbm.errors import INTERRUPTED
+from mpilbm.core.errors import INTERRUPTED
+from mpilbm.core.files.sealed_json import sealed
 from mpilbm.outputs import Context, number_of_cells
 from mpilbm.parallel.agree import on_root
 from mpilbm.storage.files import whole
 from mpilbm.storage.own_files import SUMMARY
-from mpilbm.system.sealed_json import sealed
 
 LONG = 5.0  # seconds of stepping after which the bandwidth of a copy is measured, too
 RUNNING, DONE = "running", "done"

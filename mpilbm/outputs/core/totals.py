@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mpilbm.errors import NonFiniteError
+from mpilbm.core.errors import NonFiniteError
 from mpilbm.outputs.core.invalid import Bad, place_text
 from mpilbm.outputs.core.scalar_check import ScalarCheck
 from mpilbm.parallel.communicator import Communicator

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from mpilbm.errors import FileSystemError, MpilbmError, NonFiniteError
+from mpilbm.core.errors import FileSystemError, MpilbmError, NonFiniteError
 from mpilbm.outputs import Context, Output, Writer
 from mpilbm.outputs.checkpoint import Checkpoint, CheckpointWriter
 from mpilbm.outputs.core.definitions import prepare_files

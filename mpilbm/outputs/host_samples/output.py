@@ -10,6 +10,9 @@ from pydantic import Field, field_validator
 
 from mpilbm import __version__
 from mpilbm.backends import memory
+from mpilbm.core.quantity import STEPS
+from mpilbm.core.units import DENSITY, LATTICE_UNIT, LENGTH, VELOCITY, Units, counted
+from mpilbm.model.findings import SERIOUS, WARNING, Finding
 from mpilbm.outputs import Context
 from mpilbm.outputs.averages.forms import Target
 from mpilbm.outputs.averages.profile_files import Head
@@ -20,10 +23,7 @@ from mpilbm.outputs.host_samples.plane_sums import PlaneSums
 from mpilbm.parallel.agree import together
 from mpilbm.parallel.ranks import local_rank
 from mpilbm.physics.lattices import AXES
-from mpilbm.quantity import STEPS
 from mpilbm.storage.places import dataset
-from mpilbm.units import DENSITY, LATTICE_UNIT, LENGTH, VELOCITY, Units, counted
-from mpilbm.verdicts.findings import SERIOUS, WARNING, Finding
 
 if TYPE_CHECKING:
     import h5py

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from mpilbm import __version__
+from mpilbm.core.printable import one_line
+from mpilbm.core.units import LATTICE_UNIT, TIME, VELOCITY, field_unit
 from mpilbm.outputs.images.part import Part
-from mpilbm.printable import one_line
 from mpilbm.storage.places import dataset
-from mpilbm.units import LATTICE_UNIT, TIME, VELOCITY, field_unit
 
 if TYPE_CHECKING:
     import h5py

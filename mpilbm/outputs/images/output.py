@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field, create_model
 
+from mpilbm.core.quantity import LENGTH
+from mpilbm.core.units import counted
+from mpilbm.model.findings import WARNING, Finding
 from mpilbm.outputs import Context
 from mpilbm.outputs.core.fields import COMPONENTS, field_problems
 from mpilbm.outputs.core.scheduled import Scheduled
@@ -13,11 +16,8 @@ from mpilbm.outputs.images.device_part import reduces, scratch_bytes, sum_sizes
 from mpilbm.outputs.images.part import Part
 from mpilbm.outputs.images.values import is_sparse
 from mpilbm.outputs.images.writer import ImageWriter, Style
-from mpilbm.quantity import LENGTH
 from mpilbm.solver.fields.point_fields import point_bytes, point_roles
 from mpilbm.solver.fields.staging import Staging
-from mpilbm.units import counted
-from mpilbm.verdicts.findings import WARNING, Finding
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case

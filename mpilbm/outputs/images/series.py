@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 from typing import Self
 
+from mpilbm.core.units import TIME, Units
 from mpilbm.storage.files import whole
-from mpilbm.units import TIME, Units
 
 
 class SeriesFile:

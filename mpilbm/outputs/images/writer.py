@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mpilbm.core.units import field_unit
 from mpilbm.outputs import Context
 from mpilbm.outputs.core.fields import COMPONENTS
 from mpilbm.outputs.images.description import (
@@ -25,7 +26,6 @@ from mpilbm.parallel.agree import on_root, together
 from mpilbm.storage.background import Job
 from mpilbm.storage.compressed import CompressedFile, CompressedParts, Shapes
 from mpilbm.storage.planes import OwnFile, PlaneFile, PlaneFiles
-from mpilbm.units import field_unit
 
 if TYPE_CHECKING:
     import h5py

@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from mpilbm.core.quantity import LENGTH
+from mpilbm.core.registry import register
 from mpilbm.outputs import Context
 from mpilbm.outputs.core.scheduled import Scheduled
 from mpilbm.outputs.nusselt.scales import NotDefined, Scales, scalar_number, scales
 from mpilbm.outputs.nusselt.writer import NusseltWriter
 from mpilbm.physics.lattices import AXES
-from mpilbm.quantity import LENGTH
-from mpilbm.registry import register
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from mpilbm.core.units import TIME
 from mpilbm.outputs import Context
 from mpilbm.outputs.nusselt.scales import Scales
 from mpilbm.parallel.agree import on_root
 from mpilbm.physics.lattices import AXES
 from mpilbm.solver.scalars.link_fluxes import over_owners
 from mpilbm.storage.csv_log import Rows
-from mpilbm.units import TIME
 
 Parts = list[tuple[np.ndarray, np.ndarray, np.ndarray]]  # of each rank
 

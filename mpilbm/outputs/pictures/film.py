@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from mpilbm.core.files.file_origin import FILM_COMMENT
 from mpilbm.storage.files import partial_of, whole
-from mpilbm.system.file_origin import FILM_COMMENT
 
 PER_SECOND = 12  # pictures
 MISSING = (

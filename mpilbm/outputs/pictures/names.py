@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mpilbm.core.units import TIME, field_unit
 from mpilbm.physics.lattices import AXES
-from mpilbm.units import TIME, field_unit
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case

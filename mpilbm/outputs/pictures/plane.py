@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mpilbm.drawing.colours import SIGNED
-from mpilbm.drawing.plane import Style, png
+from mpilbm.outputs.drawing.colours import SIGNED
+from mpilbm.outputs.drawing.plane import Style, png
 from mpilbm.outputs.pictures.names import label_of, length_unit, scalar, time_of
 from mpilbm.physics.lattices import AXES
 

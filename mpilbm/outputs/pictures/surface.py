@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import Field
 
-from mpilbm.drawing.isosurface import png, require_drawing
+from mpilbm.core.registry import Parameters
+from mpilbm.outputs.drawing.isosurface import png, require_drawing
 from mpilbm.outputs.pictures.names import label_of, length_unit, scalar, time_of
-from mpilbm.registry import Parameters
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case

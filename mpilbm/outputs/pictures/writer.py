@@ -6,9 +6,9 @@ from typing import Protocol
 
 import numpy as np
 
-from mpilbm.drawing.isosurface import DrawingFailed
-from mpilbm.errors import FileSystemError
+from mpilbm.core.errors import FileSystemError
 from mpilbm.outputs import Context
+from mpilbm.outputs.drawing.isosurface import DrawingFailed
 from mpilbm.outputs.images.values import SOLID, at_nodes
 from mpilbm.outputs.pictures import film
 from mpilbm.parallel.agree import on_root

@@ -24,16 +24,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from mpilbm.errors import FileSystemError
+from mpilbm.core.errors import FileSystemError
+from mpilbm.core.files.file_digest import trailer_with_gaps
+from mpilbm.core.files.hdf5 import open_file
+from mpilbm.core.files.hdf5_input import Hdf5InputError, require_intact
 from mpilbm.storage.csv_log import SYNC_SECONDS
 from mpilbm.storage.files import sync, system_errors, whole
 from mpilbm.storage.places import Place, dataset, find_places
 from mpilbm.storage.tables import digests
 from mpilbm.storage.tables.aside import set_aside
 from mpilbm.storage.tables.digests import DamagedRowsError, Entry
-from mpilbm.system.file_digest import trailer_with_gaps
-from mpilbm.system.hdf5 import open_file
-from mpilbm.system.hdf5_input import Hdf5InputError, require_intact
 
 if TYPE_CHECKING:
     import h5py

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mpilbm.backends import memory
-from mpilbm.errors import CaseError
+from mpilbm.core.errors import CaseError
+from mpilbm.core.units import in_words
 from mpilbm.outputs.spectra.distributed import COLUMNS
 from mpilbm.outputs.spectra.shells import Shells, Waves
 from mpilbm.parallel.agree import together
 from mpilbm.parallel.ranks import local_rank
 from mpilbm.storage.background import THREADS
 from mpilbm.storage.planes import BLOCK_BYTES, blocks
-from mpilbm.units import in_words
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case

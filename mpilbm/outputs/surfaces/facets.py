@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.geometry.shapes.mesh import Mesh
+from mpilbm.solids.shapes.mesh import Mesh
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -4,10 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mpilbm.links.cut_links import coordinates
-from mpilbm.links.entry_list import EntryList
 from mpilbm.outputs.surfaces.facets import Floats, Ints
 from mpilbm.parallel.slabs import Slab
+from mpilbm.solids.cut_links import coordinates
+from mpilbm.solids.entry_list import EntryList
 
 
 class LinkedCells(NamedTuple):

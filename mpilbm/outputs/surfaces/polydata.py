@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mpilbm import __version__
+from mpilbm.core.printable import one_line
+from mpilbm.core.units import LATTICE_UNIT, PRESSURE, TIME
 from mpilbm.outputs.images.description import in_si
-from mpilbm.printable import one_line
 from mpilbm.storage.places import dataset
-from mpilbm.units import LATTICE_UNIT, PRESSURE, TIME
 
 if TYPE_CHECKING:
     import h5py

@@ -1,7 +1,7 @@
 """Boundary conditions: incoming populations of a cell as functions of outgoing ones.
 
 One file for each condition. A boundary passes through four stages: it is declared in this folder;
-links/ determines the links that it owns; codegen/boundary_kernels.py prints its kernel; and
+solids/ determines the links that it owns; codegen/boundary_kernels.py prints its kernel; and
 solver/boundary_lists.py runs the kernel.
 """
 
@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, ge
 
 from pydantic import Field
 
-from mpilbm.formulas.parser import FormulaError
-from mpilbm.formulas.values import CellValue, Given
+from mpilbm.core.formulas.parser import FormulaError
+from mpilbm.core.formulas.values import CellValue, Given
+from mpilbm.core.quantity import WETTING
+from mpilbm.core.registry import Parameters
+from mpilbm.core.units import counted
 from mpilbm.model.case import Case
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression, Incoming
+from mpilbm.model.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 from mpilbm.physics.boundary_capabilities import Beyond, Capabilities, EdgeRank, FaceFlow, Reads
 from mpilbm.physics.lattices import Lattice
-from mpilbm.quantity import WETTING
-from mpilbm.registry import Parameters
-from mpilbm.units import counted
-from mpilbm.verdicts.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 
 Face = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
 Position = Literal["half", "node"]

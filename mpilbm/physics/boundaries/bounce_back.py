@@ -1,11 +1,11 @@
 """Half-way bounce-back: a wall half a cell outside the last fluid cell, at rest or moving."""
 
+from mpilbm.core.registry import register
 from mpilbm.model.case import Case
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression
 from mpilbm.physics.boundaries.wall import Wall
 from mpilbm.physics.boundary_capabilities import Capabilities, EdgeRank, Reads
-from mpilbm.registry import register
 
 
 @register("boundaries", "bounce_back")

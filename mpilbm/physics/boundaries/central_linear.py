@@ -1,10 +1,10 @@
 """Central linear interpolation: a wall at the surface of a shape, independent of the viscosity."""
 
+from mpilbm.core.registry import register
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression
 from mpilbm.physics.boundary_capabilities import Capabilities, LinkValue, PerLink
 from mpilbm.physics.surface_wall import SurfaceWall
-from mpilbm.registry import register
 
 HALF_WAY_FALLBACK = (
     "links have no fluid cell behind their cell; there the wall lies half-way along the link"

@@ -2,13 +2,13 @@
 
 from pydantic import Field
 
-from mpilbm.formulas.values import Given
+from mpilbm.core.formulas.values import Given
+from mpilbm.core.registry import register
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression
 from mpilbm.physics.boundaries.outflow import FromInside
 from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.equilibria import dot
-from mpilbm.registry import register
 
 
 @register("boundaries", "characteristic")

@@ -1,11 +1,11 @@
 """Equilibrium at a given velocity or density: the simplest inlet and outlet."""
 
+from mpilbm.core.registry import register
 from mpilbm.model.case import Case
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression
 from mpilbm.physics.boundary_capabilities import FaceFlow
 from mpilbm.physics.given_boundary import Given
-from mpilbm.registry import register
 
 MOST = 0.03  # viscosity below which channels with a given density at the inlet failed
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
 
+from mpilbm.core.registry import register
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.boundary_capabilities import Beyond, Capabilities, LinkValue, PerLink
-from mpilbm.registry import register
 
 
 @register("boundaries", "free_slip")

@@ -1,11 +1,11 @@
 """Full-way bounce-back: the wall is a layer of cells in which populations stay for a step."""
 
+from mpilbm.core.registry import register
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression, Incoming
 from mpilbm.physics.boundaries.wall import Wall
 from mpilbm.physics.boundary_capabilities import Capabilities, Reads
 from mpilbm.physics.lattices import Lattice
-from mpilbm.registry import register
 
 
 @register("boundaries", "full_way")

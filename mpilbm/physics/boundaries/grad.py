@@ -6,13 +6,13 @@ from typing import Literal
 
 from pydantic import Field
 
+from mpilbm.core.registry import register
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression, Incoming, Populations
 from mpilbm.physics.boundaries.outflow import FromInside
 from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.hermite import moments_of, populations
 from mpilbm.physics.lattices import Lattice
-from mpilbm.registry import register
 
 
 @register("boundaries", "grad")

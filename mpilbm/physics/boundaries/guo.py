@@ -1,10 +1,10 @@
 """On-site velocity and pressure by extrapolation of the non-equilibrium."""
 
+from mpilbm.core.registry import register
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression
 from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.given_boundary import Given, lagged
-from mpilbm.registry import register
 
 
 @register("boundaries", "guo")

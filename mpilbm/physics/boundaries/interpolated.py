@@ -6,14 +6,14 @@ from typing import Literal
 
 from pydantic import Field
 
+from mpilbm.core.registry import register
+from mpilbm.core.units import tau_from_viscosity
 from mpilbm.model.case import Case
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression
+from mpilbm.model.findings import NOTE, Finding
 from mpilbm.physics.boundary_capabilities import Behind, Capabilities, LinkValue, PerLink
 from mpilbm.physics.surface_wall import SurfaceWall
-from mpilbm.registry import register
-from mpilbm.units import tau_from_viscosity
-from mpilbm.verdicts.findings import NOTE, Finding
 
 HALF = Fraction(1, 2)
 HALF_WAY_FALLBACK = "links have no fluid behind their cell; there the wall lies half-way"

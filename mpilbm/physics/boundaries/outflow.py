@@ -4,15 +4,15 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from mpilbm.formulas.values import Given, Value
+from mpilbm.core.formulas.values import Given, Value
+from mpilbm.core.quantity import RHO
+from mpilbm.core.registry import register
 from mpilbm.model.case import Case
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression, Populations
 from mpilbm.physics.boundaries import DENSITY, Boundary
 from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.equilibria import dot
-from mpilbm.quantity import RHO
-from mpilbm.registry import register
 
 
 class FromInside(Boundary):

@@ -4,15 +4,15 @@ from typing import Annotated
 
 from pydantic import Field
 
-from mpilbm.formulas.values import Given, Value
+from mpilbm.core.formulas.values import Given, Value
+from mpilbm.core.quantity import RHO_JUMP
+from mpilbm.core.registry import register
 from mpilbm.model.case import Case
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.boundary_capabilities import Beyond, Capabilities
 from mpilbm.physics.equilibria import dot
-from mpilbm.quantity import RHO_JUMP
-from mpilbm.registry import register
 
 
 @register("boundaries", "pressure_jump")

@@ -1,11 +1,11 @@
 """On-site velocity and pressure: all populations from density, velocity and stress."""
 
+from mpilbm.core.registry import register
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression
 from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.given_boundary import OnSite
 from mpilbm.physics.hermite import moments_of, populations
-from mpilbm.registry import register
 
 
 @register("boundaries", "regularized")

@@ -1,12 +1,12 @@
 """Tamm-Mott-Smith: equilibria at a velocity interpolated between the wall and the flow."""
 
+from mpilbm.core.registry import register
 from mpilbm.model.case import Case
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression
 from mpilbm.physics.boundaries.wall import Wall
 from mpilbm.physics.boundary_capabilities import Behind, Capabilities, LinkValue, PerLink
 from mpilbm.physics.equilibria import dot
-from mpilbm.registry import register
 
 
 @register("boundaries", "tamm_mott_smith")

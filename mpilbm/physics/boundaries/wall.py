@@ -4,8 +4,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from mpilbm import quantity
-from mpilbm.formulas.values import Given, Vector
+from mpilbm.core import quantity
+from mpilbm.core.formulas.values import Given, Vector
 from mpilbm.model.case import Case
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression

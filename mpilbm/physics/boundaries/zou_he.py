@@ -2,12 +2,12 @@
 
 from fractions import Fraction
 
+from mpilbm.core.registry import register
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression
 from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.equilibria import dot
 from mpilbm.physics.given_boundary import OnSite
-from mpilbm.registry import register
 
 
 @register("boundaries", "zou_he")
@@ -23,7 +23,7 @@ class ZouHe(OnSite):
     [Zou & He 1997, Phys. Fluids 9, 1591; Hecht & Harting 2010, J. Stat. Mech. P01018]
     """
 
-    # D2Q9, bgk and mrt at Mach 0.17: verdicts/test_stability.py
+    # D2Q9, bgk and mrt at Mach 0.17: model/test_stability.py
     declares = Capabilities(normal=True, fails_from=8)
 
     def incoming(self, cell: Cell) -> dict[int, Expression]:

@@ -11,9 +11,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from mpilbm.core.registry import Parameters
 from mpilbm.model.expressions import Expression, Let, Stress
 from mpilbm.physics.lattices import Lattice
-from mpilbm.registry import Parameters
 
 Strain = Mapping[tuple[int, int], NDArray[Any]]  # {(a, b): S_ab} with a <= b, arrays over cells
 

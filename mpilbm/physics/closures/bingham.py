@@ -4,10 +4,10 @@ from typing import Annotated
 
 from pydantic import Field
 
+from mpilbm.core.quantity import VISCOSITY
+from mpilbm.core.registry import register
 from mpilbm.model.expressions import Expression
 from mpilbm.physics.closures.yield_stress import YieldStress, yield_viscosity
-from mpilbm.quantity import VISCOSITY
-from mpilbm.registry import register
 
 
 @register("closures", "bingham")

@@ -5,12 +5,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from mpilbm.formulas.functions import log2 as log2_near_one
-from mpilbm.formulas.functions import power_of_two
+from mpilbm.core.formulas.functions import log2 as log2_near_one
+from mpilbm.core.formulas.functions import power_of_two
+from mpilbm.core.quantity import STEPS, VISCOSITY
+from mpilbm.core.registry import register
 from mpilbm.model.expressions import Expression
 from mpilbm.physics.closures.generalised_newtonian import GeneralisedNewtonian
-from mpilbm.quantity import STEPS, VISCOSITY
-from mpilbm.registry import register
 
 
 @register("closures", "carreau")

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from mpilbm.formulas.functions import binary_log, largest, power_of_two, smallest
+from mpilbm.core.formulas.functions import binary_log, largest, power_of_two, smallest
+from mpilbm.core.quantity import VISCOSITY, Quantity, consistency
 from mpilbm.model.case import Case
 from mpilbm.model.expressions import Expression, Let, Stress
 from mpilbm.physics.closures import Closure, Strain, shear_rate
 from mpilbm.physics.lattices import Lattice
-from mpilbm.quantity import VISCOSITY, Quantity, consistency
 
 NEWTON_STEPS = 6
 LEAST_STRESS = 1e-20  # of stress / rho, so that its logarithm is finite in a fluid at rest

@@ -4,11 +4,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from mpilbm import quantity
+from mpilbm.core import quantity
+from mpilbm.core.registry import register
 from mpilbm.model.expressions import Expression
 from mpilbm.physics.closures.generalised_newtonian import consistency_of, power_viscosity
 from mpilbm.physics.closures.yield_stress import YieldStress, yield_viscosity
-from mpilbm.registry import register
 
 
 @register("closures", "herschel_bulkley")

@@ -4,14 +4,14 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from mpilbm import quantity
+from mpilbm.core import quantity
+from mpilbm.core.registry import register
 from mpilbm.model.expressions import Expression
 from mpilbm.physics.closures.generalised_newtonian import (
     GeneralisedNewtonian,
     consistency_of,
     power_viscosity,
 )
-from mpilbm.registry import register
 
 
 @register("closures", "power_law")

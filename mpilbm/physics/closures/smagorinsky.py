@@ -7,10 +7,10 @@ from typing import Any
 from numpy.typing import NDArray
 from pydantic import Field
 
+from mpilbm.core.registry import register
 from mpilbm.model.expressions import Expression, Let, Stress
 from mpilbm.physics.closures import Closure, Strain, shear_rate
 from mpilbm.physics.lattices import Lattice
-from mpilbm.registry import register
 
 
 @register("closures", "smagorinsky")

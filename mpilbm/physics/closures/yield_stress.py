@@ -5,10 +5,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from mpilbm.formulas.functions import power_of_two, power_of_two_less_one
+from mpilbm.core.formulas.functions import power_of_two, power_of_two_less_one
+from mpilbm.core.quantity import STEPS, STRESS
 from mpilbm.model.expressions import Expression
 from mpilbm.physics.closures.generalised_newtonian import GeneralisedNewtonian
-from mpilbm.quantity import STEPS, STRESS
 
 
 class YieldStress(GeneralisedNewtonian):

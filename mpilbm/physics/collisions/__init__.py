@@ -9,14 +9,14 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from mpilbm.choice import Choice
-from mpilbm.formulas.functions import unnamed
+from mpilbm.core.choice import Choice
+from mpilbm.core.formulas.functions import unnamed
+from mpilbm.core.registry import Parameters, find, make, names
 from mpilbm.model.case import Case
 from mpilbm.model.expressions import Expression, Let, Populations, Rates, Vector
 from mpilbm.physics.closures import Closure
 from mpilbm.physics.equilibria import Equilibrium
 from mpilbm.physics.lattices import Lattice
-from mpilbm.registry import Parameters, find, make, names
 
 
 class Collision(Parameters):

@@ -1,9 +1,9 @@
 """Relaxation of all populations with one rate."""
 
+from mpilbm.core.registry import register
 from mpilbm.model.expressions import Expression, Populations
 from mpilbm.physics.collisions import Collision
 from mpilbm.physics.lattices import Lattice
-from mpilbm.registry import register
 
 
 @register("collisions", "bgk")

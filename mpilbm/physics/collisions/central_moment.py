@@ -5,11 +5,11 @@ from typing import Literal
 
 from pydantic import Field
 
+from mpilbm.core.registry import register
 from mpilbm.model.case import Case
 from mpilbm.model.expressions import Expression, Let, Populations, Rates, Vector
 from mpilbm.physics.collisions.central_moment_transform import Frame, InFrame, label, split
 from mpilbm.physics.lattices import Lattice
-from mpilbm.registry import register
 
 HIGHER = {3: "omega_third", 4: "omega_fourth", 5: "omega_fifth", 6: "omega_sixth"}
 

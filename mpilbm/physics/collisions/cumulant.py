@@ -8,10 +8,10 @@ from typing import Any
 
 from pydantic import Field
 
+from mpilbm.core.registry import register
 from mpilbm.model.expressions import Expression, Let, Moments, Populations, Rates, Vector
 from mpilbm.physics.collisions.central_moment_transform import Frame, InFrame, label, split
 from mpilbm.physics.lattices import Lattice
-from mpilbm.registry import register
 
 GROUPS = (  # (orders n of the cumulants, k of the rate omega_k of their differences, k of the mean)
     ([(1, 2, 0), (1, 0, 2)], 4, 3),

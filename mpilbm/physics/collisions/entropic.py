@@ -3,13 +3,13 @@
 from fractions import Fraction
 from math import log
 
-from mpilbm.formulas.functions import largest, log2, smallest, where
+from mpilbm.core.formulas.functions import largest, log2, smallest, where
+from mpilbm.core.registry import register
 from mpilbm.model.expressions import Expression, Let, Populations, Rates, Vector
 from mpilbm.physics.algebra import dot
 from mpilbm.physics.collisions import Collision, unnamed
 from mpilbm.physics.equilibria.entropic import Entropic as Minimiser
 from mpilbm.physics.lattices import Lattice
-from mpilbm.registry import register
 
 SMALL = Fraction(1, 40)  # largest |f - feq| / f for which alpha is computed by its series
 STEPS = 2  # Newton steps for larger deviations

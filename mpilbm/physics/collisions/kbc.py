@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import prod
 
-from mpilbm.formulas.functions import largest, quotient, unnamed
+from mpilbm.core.formulas.functions import largest, quotient, unnamed
+from mpilbm.core.registry import register
 from mpilbm.model.expressions import Expression, Let, Moments, Populations, Rates, Vector
 from mpilbm.physics.algebra import dot, expanded, pairs
 from mpilbm.physics.collisions import Collision
@@ -12,7 +13,6 @@ from mpilbm.physics.collisions.central_moment_transform import label
 from mpilbm.physics.collisions.entropic import TINY
 from mpilbm.physics.equilibria.entropic import excess, product
 from mpilbm.physics.lattices import Lattice
-from mpilbm.registry import register
 
 
 @register("collisions", "kbc")

@@ -6,13 +6,13 @@ from typing import Any
 
 from pydantic import Field
 
+from mpilbm.core.registry import register
 from mpilbm.model.case import Case
 from mpilbm.model.expressions import Expression, Let, Populations, Rates, Vector
 from mpilbm.physics.algebra import dot, expanded
 from mpilbm.physics.collisions import Collision, unnamed
 from mpilbm.physics.lattices import Lattice
 from mpilbm.physics.lattices.basis import basis
-from mpilbm.registry import register
 
 
 def flux_rate(s_nu: float) -> float:

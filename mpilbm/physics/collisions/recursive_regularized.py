@@ -1,11 +1,11 @@
 """Relaxation of the second moments; a recursion computes the higher moments from them."""
 
+from mpilbm.core.registry import register
 from mpilbm.model.expressions import Expression, Let, Populations, Rates, Vector
 from mpilbm.physics.algebra import dot, pairs
 from mpilbm.physics.collisions.central_moment_transform import Frame, InFrame, label
 from mpilbm.physics.equilibria.hermite import squares_and_others, third_order
 from mpilbm.physics.lattices import Lattice
-from mpilbm.registry import register
 
 
 @register("collisions", "recursive_regularized")

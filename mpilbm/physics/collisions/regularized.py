@@ -1,10 +1,10 @@
 """Relaxation of the second moments; higher non-equilibrium moments are removed."""
 
+from mpilbm.core.registry import register
 from mpilbm.model.expressions import Expression, Populations
 from mpilbm.physics.algebra import dot
 from mpilbm.physics.collisions import Collision
 from mpilbm.physics.lattices import Lattice
-from mpilbm.registry import register
 
 
 @register("collisions", "regularized")

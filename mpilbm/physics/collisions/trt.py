@@ -2,11 +2,11 @@
 
 from pydantic import Field
 
+from mpilbm.core.registry import register
 from mpilbm.model.expressions import Expression, Populations, Rates
 from mpilbm.physics.algebra import by_parity
 from mpilbm.physics.collisions import Collision
 from mpilbm.physics.lattices import Lattice
-from mpilbm.registry import register
 
 
 @register("collisions", "trt")

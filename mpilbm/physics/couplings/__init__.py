@@ -7,14 +7,14 @@ coupling, write one file with a class derived from `Coupling` and `@register("co
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from mpilbm.core.registry import Parameters, find, names
+from mpilbm.core.units import counted
 from mpilbm.model.case import Case, Fluid
 from mpilbm.model.cell import CoupledCell
 from mpilbm.model.expressions import Expression, Vector
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.boundary_capabilities import Reads
 from mpilbm.physics.forcing import Forcing
-from mpilbm.registry import Parameters, find, names
-from mpilbm.units import counted
 
 
 class Coupling(Parameters):

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
+from mpilbm.core.registry import make, register
 from mpilbm.model.case import Case, Fluid
 from mpilbm.model.cell import CoupledCell
 from mpilbm.model.expressions import Expression, Vector
@@ -15,7 +16,6 @@ from mpilbm.physics.couplings import Coupling, interface_viscosity, solids
 from mpilbm.physics.couplings.binary_limits import limit_warnings, viscosities
 from mpilbm.physics.forcing import Forcing
 from mpilbm.physics.lattices import Lattice
-from mpilbm.registry import make, register
 
 # w_i^aa of c_i along a, of c_i along another axis, of diagonal c_i with c_ia != 0 and with
 # c_ia = 0; w_i^ab is 1/4

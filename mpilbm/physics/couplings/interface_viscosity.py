@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from mpilbm.formulas.functions import largest, smallest
+from mpilbm.core.formulas.functions import largest, smallest
 from mpilbm.model.expressions import Expression
 
 Mean = Literal["harmonic", "linear"]

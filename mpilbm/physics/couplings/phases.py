@@ -4,13 +4,13 @@ from typing import Protocol
 
 import numpy as np
 
-from mpilbm.formulas.parser import Formula
-from mpilbm.formulas.values import FieldValue, names_in
+from mpilbm.core.files.toml_text import shown
+from mpilbm.core.formulas.parser import Formula
+from mpilbm.core.formulas.values import FieldValue, names_in
+from mpilbm.core.units import tau_from_viscosity
 from mpilbm.model.case import Case
 from mpilbm.physics.couplings import fluid_names, solids
 from mpilbm.physics.couplings.potential import Potential
-from mpilbm.system.toml_text import shown
-from mpilbm.units import tau_from_viscosity
 
 SAMPLES = 64  # cells per side of the box at which initial densities are evaluated, at most
 APART = 2.0  # largest ratio of initial densities of a case with one phase

@@ -5,8 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
-from mpilbm.formulas.parser import Formula
-from mpilbm.formulas.trees import Tree, names_of, numeric, symbolic
+from mpilbm.core.formulas.parser import Formula
+from mpilbm.core.formulas.trees import Tree, names_of, numeric, symbolic
 from mpilbm.model.expressions import Expression
 
 

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Discriminator, Field, Tag
 
-from mpilbm.formulas.parser import FormulaError
+from mpilbm.core.formulas.parser import FormulaError
+from mpilbm.core.registry import find, make, names, register
 from mpilbm.model.case import Case, Fluid
 from mpilbm.model.cell import CoupledCell
 from mpilbm.model.expressions import Expression, Vector
@@ -18,7 +19,6 @@ from mpilbm.physics.couplings.phases import phase_warnings
 from mpilbm.physics.couplings.potential import Potential
 from mpilbm.physics.forcing import Forcing
 from mpilbm.physics.lattices import Lattice
-from mpilbm.registry import find, make, names, register
 
 
 def _number_or_matrix(value: object) -> str:

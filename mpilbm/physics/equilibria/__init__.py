@@ -7,11 +7,11 @@ with a class derived from `Equilibrium` and `@register("equilibria", name)` that
 from fractions import Fraction
 from typing import ClassVar
 
+from mpilbm.core.registry import Parameters
 from mpilbm.model.case import Case
 from mpilbm.model.expressions import Expression, Stress, Vector
 from mpilbm.physics.algebra import dot, expanded, one_way
 from mpilbm.physics.lattices import Lattice
-from mpilbm.registry import Parameters
 
 
 class Equilibrium(Parameters):

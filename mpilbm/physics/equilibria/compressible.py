@@ -1,10 +1,10 @@
 """The standard second-order equilibrium."""
 
+from mpilbm.core.registry import register
 from mpilbm.model.expressions import Expression, Vector
 from mpilbm.physics.algebra import dot, one_way, pairs
 from mpilbm.physics.equilibria import Equilibrium, with_moments
 from mpilbm.physics.lattices import Lattice
-from mpilbm.registry import register
 
 
 @register("equilibria", "compressible")

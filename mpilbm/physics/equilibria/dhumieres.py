@@ -2,12 +2,12 @@
 
 from fractions import Fraction
 
+from mpilbm.core.registry import register
 from mpilbm.model.expressions import Expression, Vector
 from mpilbm.physics.algebra import dot
 from mpilbm.physics.equilibria import Equilibrium
 from mpilbm.physics.lattices import Lattice
 from mpilbm.physics.lattices.basis import basis
-from mpilbm.registry import register
 
 
 @register("equilibria", "dhumieres")

@@ -5,12 +5,12 @@ from fractions import Fraction
 from itertools import combinations
 from math import prod
 
-from mpilbm.formulas.functions import sqrt, unnamed
+from mpilbm.core.formulas.functions import sqrt, unnamed
+from mpilbm.core.registry import register
 from mpilbm.model.expressions import Expression, Let, Vector
 from mpilbm.physics.algebra import dot, one_way
 from mpilbm.physics.equilibria import Equilibrium
 from mpilbm.physics.lattices import Lattice
-from mpilbm.registry import register
 
 
 @register("equilibria", "entropic")

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
+from mpilbm.core.registry import register
 from mpilbm.model.expressions import Expression, Vector
 from mpilbm.physics.algebra import dot, one_way
 from mpilbm.physics.equilibria import Equilibrium
 from mpilbm.physics.equilibria.compressible import Compressible
 from mpilbm.physics.lattices import Lattice
-from mpilbm.registry import register
 
 
 @register("equilibria", "hermite")

@@ -1,10 +1,10 @@
 """The second-order equilibrium of a fluid with nearly constant density."""
 
+from mpilbm.core.registry import register
 from mpilbm.model.expressions import Expression, Vector
 from mpilbm.physics.equilibria import Equilibrium
 from mpilbm.physics.equilibria.compressible import Compressible
 from mpilbm.physics.lattices import Lattice
-from mpilbm.registry import register
 
 
 @register("equilibria", "incompressible")

@@ -9,16 +9,16 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator
 
-from mpilbm.formulas.parser import FormulaError
-from mpilbm.formulas.values import CellValue, FieldValue, Given
-from mpilbm.formulas.values import Vector as GivenVector
+from mpilbm.core.formulas.parser import FormulaError
+from mpilbm.core.formulas.values import CellValue, FieldValue, Given
+from mpilbm.core.formulas.values import Vector as GivenVector
+from mpilbm.core.quantity import FORCE_DENSITY
+from mpilbm.core.registry import Parameters
+from mpilbm.core.units import counted
 from mpilbm.model.case import Case
 from mpilbm.model.expressions import Expression, Vector
 from mpilbm.physics.collisions import Collision
 from mpilbm.physics.lattices import Lattice
-from mpilbm.quantity import FORCE_DENSITY
-from mpilbm.registry import Parameters
-from mpilbm.units import counted
 
 
 class Forcing(Parameters):

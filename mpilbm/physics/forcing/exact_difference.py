@@ -1,10 +1,10 @@
 """The force as an increment of the equilibrium velocity."""
 
+from mpilbm.core.registry import register
 from mpilbm.model.expressions import Expression, Vector
 from mpilbm.physics.collisions import Collision
 from mpilbm.physics.forcing import Forcing
 from mpilbm.physics.lattices import Lattice
-from mpilbm.registry import register
 
 
 @register("forcing", "exact_difference")

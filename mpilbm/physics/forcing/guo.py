@@ -1,12 +1,12 @@
 """The second-order force term without lattice artefacts."""
 
+from mpilbm.core.registry import register
 from mpilbm.model.expressions import Expression, Vector
 from mpilbm.physics.algebra import dot, one_way, pairs
 from mpilbm.physics.collisions import Collision
 from mpilbm.physics.equilibria import with_moments
 from mpilbm.physics.forcing import Forcing
 from mpilbm.physics.lattices import Lattice
-from mpilbm.registry import register
 
 
 @register("forcing", "guo")

@@ -9,10 +9,11 @@ from fractions import Fraction
 from itertools import combinations_with_replacement
 from typing import Any, ClassVar, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
+from mpilbm.core.registry import Parameters
 from mpilbm.model.case import Case
-from mpilbm.registry import Parameters
 
 AXES = "xyz"
 
@@ -155,3 +156,11 @@ def paired(*halves: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
 def by_speed(c: tuple[tuple[int, ...], ...], weights: tuple[str, ...]) -> tuple[Fraction, ...]:
     """Return the weight of each c_i; `weights` holds one fraction for each |c|^2 = 0, 1, 2, 3."""
     return tuple(Fraction(weights[sum(a * a for a in v)]) for v in c)
+
+
+def stored_cells(staggered: bool, planes: np.ndarray, begin: int) -> np.ndarray:
+    """The stored cells (n, rows, nx, …) of planes begin, begin + 1, … with all nodes of the box."""
+    if not staggered:
+        return planes
+    plane, row, k = np.ogrid[: len(planes), : planes.shape[1], : planes.shape[2] // 2]
+    return planes[plane, row, x_of(staggered, begin + plane, row, k)]

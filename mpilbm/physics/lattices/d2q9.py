@@ -1,7 +1,7 @@
 """Nine velocities in two dimensions."""
 
+from mpilbm.core.registry import register
 from mpilbm.physics.lattices import Lattice, by_speed, paired
-from mpilbm.registry import register
 
 
 @register("lattices", "D2Q9")

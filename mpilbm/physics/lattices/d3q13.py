@@ -1,7 +1,7 @@
 """Thirteen velocities: rest and face diagonals, on every other node of the full lattice."""
 
+from mpilbm.core.registry import register
 from mpilbm.physics.lattices import Lattice, by_speed, paired
-from mpilbm.registry import register
 
 
 @register("lattices", "D3Q13")

@@ -1,7 +1,7 @@
 """Fifteen velocities: axes and space diagonals."""
 
+from mpilbm.core.registry import register
 from mpilbm.physics.lattices import Lattice, by_speed, paired
-from mpilbm.registry import register
 
 
 @register("lattices", "D3Q15")

@@ -1,7 +1,7 @@
 """Nineteen velocities: axes and face diagonals."""
 
+from mpilbm.core.registry import register
 from mpilbm.physics.lattices import Lattice, by_speed, paired
-from mpilbm.registry import register
 
 
 @register("lattices", "D3Q19")

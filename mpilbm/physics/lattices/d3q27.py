@@ -1,7 +1,7 @@
 """Twenty-seven velocities: the full cube."""
 
+from mpilbm.core.registry import register
 from mpilbm.physics.lattices import Lattice, by_speed, paired
-from mpilbm.registry import register
 
 
 @register("lattices", "D3Q27")

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
+from mpilbm.model.findings import Finding
 from mpilbm.outputs import Context
-from mpilbm.verdicts.findings import Finding
 
 
 class Alarm:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.case.case import Case
+from mpilbm.model.findings import SERIOUS, WARNING, Finding, either
 from mpilbm.outputs import Context
 from mpilbm.parallel.agree import together
 from mpilbm.run.checks.alarms import Alarm
@@ -35,7 +36,6 @@ from mpilbm.run.checks.places import (
     place,
 )
 from mpilbm.solver.fields.point_fields import PointFields
-from mpilbm.verdicts.findings import SERIOUS, WARNING, Finding, either
 
 WEIGHTS = np.array([1, -4, 6, -4, 1]) / 16
 LEVELS = (0.02, 0.1)  # of the amplitude, relative to the largest speed

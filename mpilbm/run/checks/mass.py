@@ -3,9 +3,9 @@
 import numpy as np
 
 from mpilbm.case.case_findings import is_closed, leaking, remedy
+from mpilbm.model.findings import SERIOUS, WARNING, Finding
 from mpilbm.outputs import Context
 from mpilbm.run.checks.alarms import Alarm
-from mpilbm.verdicts.findings import SERIOUS, WARNING, Finding
 
 # Relative changes of the mass that are reported, and from which the finding is serious.
 CLOSED = 1e-3, 1e-2, 0.1, 1.0

@@ -14,6 +14,7 @@ import numpy as np
 
 from mpilbm.case.case import Case
 from mpilbm.case.velocity_bounds import outward_speed, sampled
+from mpilbm.model.findings import WARNING, Finding, either
 from mpilbm.outputs import Context
 from mpilbm.parallel.agree import together
 from mpilbm.physics.boundaries import Boundary
@@ -21,7 +22,6 @@ from mpilbm.physics.boundary_capabilities import FaceFlow
 from mpilbm.run.checks.alarms import Alarm, Repeated
 from mpilbm.run.checks.places import face_nodes, on_slab
 from mpilbm.solver.fields.point_fields import PointFields
-from mpilbm.verdicts.findings import WARNING, Finding, either
 
 ON_FACE = {2: 4096, 3: 128}  # sampled cells along each side of a face, at most, by dimension
 ENTERING = 0.02  # least velocity into the box that counts, relative to the largest speed

@@ -14,13 +14,13 @@ most of them are solid.
 from mpilbm.case.case import Case
 from mpilbm.case.checks import owners
 from mpilbm.case.velocity_bounds import fastest, initial_range, largest_speed
-from mpilbm.formulas.values import CellValue
+from mpilbm.core.formulas.values import CellValue
+from mpilbm.model.findings import WARNING, Finding, either
 from mpilbm.outputs import Context
 from mpilbm.parallel.agree import on_root
 from mpilbm.run.checks.alarms import Alarm, Repeated
 from mpilbm.run.checks.outlets import FaceCells, Outlets, Through, faces_of, inlets, still
 from mpilbm.run.checks.places import OTHER, RAISE, place
-from mpilbm.verdicts.findings import WARNING, Finding, either
 
 TWICE = 2.0  # times the largest given speed
 PROFILE = (1.0, 1.5, 2.1)  # largest velocity / its mean: walls or inlets across 0, 1, 2 axes

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import FrameType
 from typing import Any, NamedTuple, Self
 
-from mpilbm.errors import Terminated
+from mpilbm.core.errors import Terminated
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.storage.background import GUESSED_BYTES_PER_SECOND
 from mpilbm.storage.clock import Clock

@@ -8,10 +8,10 @@ from mpilbm.backends import Device
 from mpilbm.backends.interfaces import Array
 from mpilbm.case.case import Case
 from mpilbm.codegen.program import FORCE
-from mpilbm.formulas.values import FieldValue
-from mpilbm.geometry.build import Geometry
+from mpilbm.core.formulas.values import FieldValue
 from mpilbm.layouts import AnyGrid
 from mpilbm.parallel.slabs import Slab
+from mpilbm.solids.build import Geometry
 from mpilbm.solver.timed_values import TimedArray
 
 PART_CELLS = 2**20  # whose force the host evaluates together

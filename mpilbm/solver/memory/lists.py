@@ -7,12 +7,12 @@ import numpy as np
 from mpilbm.case.case import Case
 from mpilbm.codegen import averaged, wall_effects
 from mpilbm.layouts.field_grid import FieldGrid
-from mpilbm.links.body_links import BodyLinks
-from mpilbm.links.direct_writes import split_by_writes
-from mpilbm.links.entry_list import EntryList, Writes
-from mpilbm.links.mirrors import looked_at
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundary_capabilities import Behind, Reads
+from mpilbm.solids.body_links import BodyLinks
+from mpilbm.solids.direct_writes import split_by_writes
+from mpilbm.solids.entry_list import EntryList, Writes
+from mpilbm.solids.mirrors import looked_at
 
 # of an entry: its cell int64, missing links uint32, row of values int32; its start in the staging
 # array int64, if its links are staged

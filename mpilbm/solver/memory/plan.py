@@ -8,14 +8,14 @@ from mpilbm.backends import Device, memory
 from mpilbm.case.case import Case
 from mpilbm.codegen.program import FORCE
 from mpilbm.codegen.scalars.names import material_grid
-from mpilbm.errors import CaseError
-from mpilbm.geometry.cell_counts import CELLS
+from mpilbm.core.errors import CaseError
 from mpilbm.layouts.field_grid import FieldGrid
 from mpilbm.layouts.grid import Grid, velocity_grid
 from mpilbm.layouts.packed_cells import LONGEST_SIDE
-from mpilbm.links.body_links import BodyLinks
-from mpilbm.links.entry_list import EntryList
 from mpilbm.parallel.slabs import Slab
+from mpilbm.solids.body_links import BodyLinks
+from mpilbm.solids.cell_counts import CELLS
+from mpilbm.solids.entry_list import EntryList
 from mpilbm.solver.memory.lists import body_bytes, list_bytes, wall_bytes
 
 BLOCK_BYTES = 2**27  # of the velocity of a block

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from mpilbm.case.model import Case
 from mpilbm.case.scalars.model import Scalar
-from mpilbm.formulas.trees import numeric
-from mpilbm.formulas.values import AXES
-from mpilbm.links.entry_list import EntryList
+from mpilbm.core.formulas.trees import numeric
+from mpilbm.core.formulas.values import AXES
 from mpilbm.physics.scalars.boundaries import ScalarBoundary
+from mpilbm.solids.entry_list import EntryList
 from mpilbm.solver.context import SlabContext
 
 Range = tuple[float, float]

@@ -7,10 +7,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.links.body_links import Chunks
-from mpilbm.links.entry_list import EntryList, Writes
-from mpilbm.links.owners import Owner, owners_of
 from mpilbm.parallel.slabs import Slab
+from mpilbm.solids.body_links import Chunks
+from mpilbm.solids.entry_list import EntryList, Writes
+from mpilbm.solids.owners import Owner, owners_of
 from mpilbm.solver.boundary_lists import Arrays, BoundaryLists, Launched
 from mpilbm.solver.fields.host_copies import HostCopies, HostCopy
 from mpilbm.solver.memory.lists import CHUNK_BYTES, NUMBER_BYTES, list_bytes

@@ -9,9 +9,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from mpilbm.core.machine import terminal
 from mpilbm.storage.files import whole
 from mpilbm.storage.tables.digests import digests_of
-from mpilbm.system import terminal
 
 BEFORE = "_before_[0-9]{9,}(_[0-9]{1,8})?"  # the part that is inserted, as a regular expression
 SERIES = ".series"  # of a file with the names of others, see outputs.images.series

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
 
-from mpilbm.formulas.values import Given
+from mpilbm.core.formulas.values import Given
 from mpilbm.physics.boundaries import Condition
 from mpilbm.physics.boundary_capabilities import Capabilities, EdgeRank, LinkValue, PerLink, Reads
 

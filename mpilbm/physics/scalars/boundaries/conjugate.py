@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from mpilbm.core.quantity import DIFFUSIVITY
+from mpilbm.core.registry import Parameters, register
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression
 from mpilbm.physics.scalars.boundaries import HALF_WAY, Numbers, ScalarBoundary
-from mpilbm.quantity import DIFFUSIVITY
-from mpilbm.registry import Parameters, register
 
 
 class Conducting(Parameters):

@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, PrivateAttr
 
-from mpilbm.formulas.values import Given, Value
+from mpilbm.core.formulas.values import Given, Value
+from mpilbm.core.quantity import SCALAR_FLUX
+from mpilbm.core.registry import register
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression
 from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.scalars.boundaries import HALF_WAY, ON_BODY, Numbers, ScalarBoundary
-from mpilbm.quantity import SCALAR_FLUX
-from mpilbm.registry import register
 
 
 @register("scalar_boundaries", "flux")

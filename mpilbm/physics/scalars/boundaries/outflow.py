@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mpilbm.core.registry import register
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression
 from mpilbm.physics.algebra import dot
 from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.scalars.boundaries import Numbers, ScalarBoundary
-from mpilbm.registry import register
 
 
 @register("scalar_boundaries", "outflow")

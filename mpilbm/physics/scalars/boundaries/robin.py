@@ -5,14 +5,14 @@ from typing import Annotated, Any, Self
 from numpy.typing import NDArray
 from pydantic import Field, PrivateAttr
 
-from mpilbm.formulas.values import Value
+from mpilbm.core.formulas.values import Value
+from mpilbm.core.quantity import KELVIN, TRANSFER
+from mpilbm.core.registry import register
 from mpilbm.model.case import Case
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression
 from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.scalars.boundaries import HALF_WAY, ON_BODY, Numbers, ScalarBoundary
-from mpilbm.quantity import KELVIN, TRANSFER
-from mpilbm.registry import register
 
 
 @register("scalar_boundaries", "robin")

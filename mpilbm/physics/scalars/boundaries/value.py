@@ -6,13 +6,13 @@ from typing import Annotated, Any, Self
 from numpy.typing import NDArray
 from pydantic import Field, PrivateAttr
 
-from mpilbm.formulas.values import Value
+from mpilbm.core.formulas.values import Value
+from mpilbm.core.quantity import KELVIN
+from mpilbm.core.registry import register
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression
 from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.scalars.boundaries import AT_SURFACE, HALF_WAY, Numbers, ScalarBoundary
-from mpilbm.quantity import KELVIN
-from mpilbm.registry import register
 
 HALF = Fraction(1, 2)
 

@@ -7,9 +7,9 @@ defines `rates` and `relax`.
 
 from typing import Any, ClassVar
 
+from mpilbm.core.registry import Parameters
 from mpilbm.model.expressions import Expression, Populations
 from mpilbm.physics.lattices import Lattice
-from mpilbm.registry import Parameters
 
 
 class ScalarCollision(Parameters):

@@ -1,9 +1,9 @@
 """One relaxation rate for all populations of a scalar."""
 
+from mpilbm.core.registry import register
 from mpilbm.model.expressions import Expression, Populations
 from mpilbm.physics.lattices import Lattice
 from mpilbm.physics.scalars.collisions import ScalarCollision
-from mpilbm.registry import register
 
 
 @register("scalar_collisions", "bgk")

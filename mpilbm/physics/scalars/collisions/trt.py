@@ -2,11 +2,11 @@
 
 from pydantic import Field
 
+from mpilbm.core.registry import register
 from mpilbm.model.expressions import Expression, Populations
 from mpilbm.physics.algebra import by_parity
 from mpilbm.physics.lattices import Lattice
 from mpilbm.physics.scalars.collisions import ScalarCollision
-from mpilbm.registry import register
 
 # At this tau - 1/2 a step of 1 in a flow overshoots by 0.025; below, by more (chapter validation).
 OSCILLATES = 0.03

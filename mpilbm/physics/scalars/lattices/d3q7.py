@@ -1,7 +1,7 @@
 """Seven velocities: rest and axes."""
 
+from mpilbm.core.registry import register
 from mpilbm.physics.lattices import Lattice, by_speed, paired
-from mpilbm.registry import register
 
 
 @register("scalar_lattices", "D3Q7")

@@ -1,0 +1,183 @@
+"""Verdicts on the relaxation time, the Mach number and the stability of a flow.
+
+Each `judge_` function returns a sentence and a level: good, fair or poor. The verdicts on stability
+use measurements of flows, in `stability.json` in this folder, which is written by
+
+    tools/stability_map --known tools/measured/h200_stability_2026-11-22.json \\
+        --table mpilbm/model/stability.json
+
+Its entries [lattice][collision][flow] contain, for each Mach number, the largest stable grid
+Reynolds number u/nu and the smallest one at which the flow failed (null: it did not fail). `vortex`
+is a periodic box, `cavity` a box with a moving lid, `body` a sphere or cylinder between an inlet
+and an outlet.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from functools import cache
+from math import log, sqrt
+from pathlib import Path
+from typing import Any
+
+from mpilbm.model.findings import NOTE, SERIOUS
+
+Usable = Callable[[str, str], bool]  # whether a case can use (lattice, collision)
+
+FLOWS = {
+    "vortex": "in a periodic vortex flow",
+    "cavity": "in a lid-driven cavity",
+    "body": "in the flow past a body between an inlet and an outlet",
+}
+POSSIBLY, LIKELY = "possibly unstable", "likely unstable"  # predictions, before a run
+MARGIN = 0.75  # a flow is near the limit above this fraction of the largest stable value
+UNMEASURED = 8  # grid Reynolds number up to which unmeasured collisions are considered stable
+SEVERITY = {"poor": SERIOUS, "fair": NOTE}  # severity of the finding for a level; good: no finding
+FAST = 0.3  # Mach number above which a flow is too fast
+# Densities are near 1 in lattice units, and 1000 if kg/m^3 are entered by mistake. In this range
+# the inverse and the products of densities are finite in float32.
+LEAST_DENSITY, LARGEST_DENSITY = 1e-30, 1e6
+DENSITIES = f"from {LEAST_DENSITY:g} to {LARGEST_DENSITY:g}"
+
+
+def judge_tau(tau: float) -> tuple[str, str]:
+    """Return verdict and level for a relaxation time."""
+    if tau < 0.501:
+        return "very near 1/2: stable only for very slow flows; refine the box", "poor"
+    if tau < 0.51:
+        return "near 1/2: stable only where the flow is well resolved", "fair"
+    if tau > 2:
+        return "large: inaccurate; lower velocity and viscosity together", "fair"
+    return "fine", "good"
+
+
+def judge_mach(number: float) -> tuple[str, str]:
+    """Return verdict and level for a Mach number; the compressibility error is of order Ma^2."""
+    error = f"compressibility error about Ma^2 = {number**2:.1%}"
+    if number > FAST:
+        return f"too fast: {error}; lower the velocity, and the viscosity with it", "poor"
+    return (f"fine: {error}", "good") if number < 0.2 else (f"fast: {error}", "fair")
+
+
+def judge_stability(
+    number: float,
+    mach: float,
+    lattice: str,
+    collision: str,
+    flows: tuple[str, ...] = ("vortex",),
+    end: tuple[str, float] | None = None,
+    usable: Usable = lambda lattice, collision: True,
+) -> tuple[str, str]:
+    """Return verdict and level for a grid Reynolds number u/nu.
+
+    number     the grid Reynolds number
+    mach       the Mach number
+    collision  the registered name; with a closure, such as "trt+smagorinsky"
+    flows      the similar measured flows; the least stable one counts. "walls" (walls at rest, no
+               inlet) uses the limits of `cavity`, but if only these are exceeded, the level is
+               fair, not poor
+    end        the name of an inlet or outlet, and the grid Reynolds number from which measured
+               flows failed with it
+    usable     whether advice may name a collision on a lattice
+    """
+    verdict, sentence, level = _judge_measured(number, mach, lattice, collision, flows, usable)
+    if end is not None and number > MARGIN * end[1]:
+        verdict = POSSIBLY if verdict == "fine" else verdict
+        sentence += (f"; measured with 'equilibrium' as inlet and outlet: with '{end[0]}' flows "
+                     f"failed from {end[1]:g} on, on D2Q9")  # fmt: skip
+        level = "fair" if level == "good" else level
+    return f"{verdict}: {sentence}" if verdict else sentence, level
+
+
+def _judge_measured(
+    number: float,
+    mach: float,
+    lattice: str,
+    collision: str,
+    flows: tuple[str, ...],
+    usable: Usable,
+) -> tuple[str, str, str]:
+    """Return a short verdict, the measured limits as a sentence, and the level."""
+    walls = "walls" in flows
+    similar = [flow for flow in FLOWS if flow in flows or (walls and flow == "cavity")]
+    limits = [(limit(lattice, collision, flow, mach), flow) for flow in similar]
+    found = [(*known, flow) for known, flow in limits if known is not None]
+    if not found:
+        level = "good" if number <= UNMEASURED else "fair"
+        return "", f"the stability of {collision} on {lattice} has not been measured", level
+    most, failed, flow = min(found, key=lambda one: one[0])
+    bound = f"{collision} was stable up to {most:g}"
+    if failed is None:
+        verdict, level = ("fine", "good") if number <= most else ("not measured", "fair")
+        return verdict, f"{bound} {FLOWS[flow]}, the largest measured", level
+    bound += f" and failed at {failed:g} {FLOWS[flow]}"
+    if number <= MARGIN * most:
+        return "fine", bound, "good"
+    if number < sqrt(most * failed):
+        return "near the limit", bound, "fair"
+    way = _fix(number, mach, lattice, [one[-1] for one in found], usable)
+    there = f"{bound} at Mach {_nearest(lattice, mach):.2g}; {way}"
+    if walls and judge_stability(number, mach, lattice, collision)[1] != "poor":
+        return POSSIBLY, there, "fair"
+    return LIKELY, there, "poor"
+
+
+def limit(
+    lattice: str, collision: str, flow: str, mach: float
+) -> tuple[float, float | None] | None:
+    """Return the largest stable grid Reynolds number and the smallest failed one (or None).
+
+    They belong to the nearest measured Mach number. None if the collision was not measured in this
+    flow.
+    """
+    place = measured().get(lattice, {"mach": [], "collisions": {}})
+    limits = place["collisions"].get(collision, {}).get(flow)
+    if limits is None:
+        return None
+    stable, failed = limits[place["mach"].index(_nearest(lattice, mach))]
+    return stable, failed
+
+
+def _nearest(lattice: str, mach: float) -> float:
+    """Return the measured Mach number of a lattice that is nearest to `mach`."""
+    return min(measured()[lattice]["mach"], key=lambda one: abs(log(one / mach)))
+
+
+def stable_collisions(
+    number: float, mach: float, lattice: str, flows: Sequence[str], closed: bool = False
+) -> list[str]:
+    """Return the collisions on a lattice that are stable in all `flows` at a grid Reynolds number.
+
+    With `closed` these are collisions with a closure, otherwise collisions without one.
+    """
+    names = measured().get(lattice, {}).get("collisions", {})
+    known = {n: [limit(lattice, n, flow, mach) for flow in flows] for n in names}
+    stable = [n for n, limits in known.items() if all(one and number <= one[0] for one in limits)]
+    return [name for name in stable if ("+" in name) == closed]
+
+
+def _fix(number: float, mach: float, lattice: str, flows: Sequence[str], usable: Usable) -> str:
+    """Return advice: stable usable collisions on this lattice, then on others of its dimension.
+
+    At Mach numbers far above the measured ones, the advice is to lower the velocity.
+    """
+    if mach > 1.5 * (largest := max(measured()[lattice]["mach"])):
+        return f"lower the velocity, nothing was measured above Mach {largest:.2g}"
+    finer = "use a finer box or a lower Reynolds number"
+    lattices = [lattice, *(one for one in measured() if one != lattice and one[:2] == lattice[:2])]
+    for closed in (False, True):
+        named: list[str] = []
+        parts: list[str] = []
+        for one in lattices:
+            stable = stable_collisions(number, mach, one, flows, closed)
+            more = [name for name in stable if name not in named and usable(one, name)]
+            named += more
+            parts += [", ".join(more) + f" on {one}" * (one != lattice)] if more else []
+        if parts:
+            return f"stable there: {'; '.join(parts)}; or {finer}"
+    return finer
+
+
+@cache
+def measured() -> dict[str, Any]:
+    """Return the table of limits, stability.json."""
+    return json.loads(Path(__file__).with_name("stability.json").read_text("utf-8"))

@@ -1,0 +1,277 @@
+"""Collects all findings of a case, which `check` and `run` report.
+
+A check is a function in the CHECKS of one of three modules: case_findings (numbers and formulas),
+geometry_findings (solids and links), or this one (both, and initial fields).
+"""
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from math import inf, sqrt
+
+import numpy as np
+
+from mpilbm.case import case_findings
+from mpilbm.case.checks import given_speeds, problems_with
+from mpilbm.case.model import Case, Fluid
+from mpilbm.case.velocity_bounds import InitialRange, initial_range, largest_speed
+from mpilbm.core.registry import make
+from mpilbm.core.units import mach, reynolds
+from mpilbm.model.findings import SERIOUS, WARNING, Finding, in_order
+from mpilbm.model.fluids import of_fluid
+from mpilbm.model.limits import FAST, SEVERITY
+from mpilbm.physics.boundary_capabilities import FaceFlow
+from mpilbm.run.preflight import driven_flow
+from mpilbm.solids import geometry_findings
+from mpilbm.solids.shapes import Flow
+
+# relative differences of the density: noticeable compressibility, and a wrong flow
+COMPRESSED, STRONGLY = 0.1, 0.5
+TARGET = 0.1  # a Mach number with errors of one percent
+# The largest velocity of a profile is 1.5 times (channel) to 2.25 times (duct) its mean, and a
+# Reynolds number may use either of them.
+RATIO = 2.5
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """The input of a check: the case, the parts that diagnose.find returned, the initial fields.
+
+    `initial` has a range for each fluid; it is empty if a checkpoint replaces the initial fields.
+    """
+
+    case: Case
+    parts: list
+    initial: tuple[InitialRange, ...]
+
+    @cached_property
+    def pushes(self) -> list[tuple[driven_flow.Push, float]]:
+        """The accelerations of the flow, each with the estimated speed."""
+        return [
+            (push, driven_flow.speed(self.case, push, self.radius))
+            for push in driven_flow.pushes(self.case)
+        ]
+
+    @cached_property
+    def radius(self) -> float:
+        """The hydraulic radius: fluid volume over wall area."""
+        links = sum(part.wall_links for part in self.parts)
+        across = sum(c[0] > 0 for c in self.case.lattice.c)  # links of a cell across a plane wall
+        return sum(part.fluid for part in self.parts) * across / links if links else inf
+
+    @cached_property
+    def given(self) -> tuple[float, str]:
+        """The largest speed given in the case, and its key."""
+        return largest_speed(self.case, self.initial)
+
+    @cached_property
+    def speed(self) -> float:
+        """The largest given speed or, if none is given, the estimate for forces and pressures.
+
+        0 if this estimate is above the speed of sound, which driven_speeds reports.
+        """
+        estimate = max((speed for _, speed in self.pushes), default=0.0)
+        return self.given[0] or (estimate if estimate < sqrt(self.case.lattice.cs2) else 0.0)
+
+    @property
+    def axis(self) -> int | None:
+        """The axis of the flow: across an inlet, along the strongest force or the initial flow."""
+        for boundary in self.case.boundaries:
+            if boundary.face_flow is FaceFlow.GIVEN and any(
+                getattr(boundary, "velocity", None) or ()
+            ):
+                return "xyz".index(boundary.where[0][0])
+        if self.pushes:
+            return max(self.pushes, key=lambda each: each[0].largest)[0].axis
+        u = [abs(n) if isinstance(n, float | int) else 0 for n in self.case.fluids[0].initial.u]
+        return int(np.argmax(u)) if any(u) else None
+
+
+def initial_ranges(case: Case) -> tuple[InitialRange, ...]:
+    """The ranges of all fluids; raises CaseError like InitialFields.evaluate."""
+    return tuple(initial_range(case, fluid) for fluid in case.fluids)
+
+
+@np.errstate(over="ignore", invalid="ignore")  # infinite estimates are reported like others
+def inspect(case: Case, parts: list, initial: tuple[InitialRange, ...] = ()) -> list[Finding]:
+    """All findings of a case, the most serious first; see Inspected."""
+    seen = Inspected(case, parts, initial)
+    found = [finding for check in CHECKS for finding in check(seen)]
+    found += case_findings.of_case(case)
+    return in_order(found + geometry_findings.findings(case, parts))
+
+
+def driven_speeds(seen: Inspected) -> list[Finding]:
+    """Forces and pressure differences that accelerate the flow too much."""
+    case, found, cs = seen.case, [], sqrt(seen.case.lattice.cs2)
+    for push, speed in seen.pushes:
+        number = mach(speed, case.lattice.cs2)
+        if number > FAST:
+            found.append(Finding(
+                SERIOUS if number > 1 else WARNING, " and ".join(push.keys),
+                f"accelerates the flow along {'xyz'[push.axis]} to about {speed:.3g} cells/step "
+                f"in {case.run.steps:,} steps (estimate), the Mach number {_plain(number)}; the "
+                f"method is accurate below {TARGET:g} ({TARGET * cs:.2g} cells/step) and fails "
+                f"near 1; reduce it by a factor of about {_plain(number / TARGET)}, or raise the "
+                "viscosity",
+            ))  # fmt: skip
+    return found
+
+
+def _plain(number: float) -> str:
+    """The number with two digits, without an exponent."""
+    return f"{float(f'{number:.2g}'):,g}"
+
+
+def pressure_heads(seen: Inspected) -> list[Finding]:
+    """Forces towards a wall, whose pressure compresses the fluid."""
+    case, found = seen.case, []
+    for push, _ in seen.pushes:
+        length, name = case.domain.size[push.axis], "xyz"[push.axis]
+        change = push.largest * length / float(case.lattice.cs2)
+        if driven_flow.is_closed(case, push.axis) and change > COMPRESSED:
+            found.append(Finding(
+                SERIOUS if change > STRONGLY else WARNING, " and ".join(push.keys),
+                f"acts along {name}, where walls stop the flow: from {name}- to {name}+ the "
+                f"density changes by {change:.0%}; allowed for a nearly incompressible flow: "
+                f"{COMPRESSED:.0%}; reduce the force, or leave out its constant part",
+            ))  # fmt: skip
+    return found
+
+
+def densities(seen: Inspected) -> list[Finding]:
+    """Densities that differ too much, or are far from 1."""
+    case = seen.case
+    if case.coupling:
+        return []
+    key = f"{case.fluids[0].initial.where}.rho"
+    ranges = [(key, each.least, each.largest) for each in seen.initial]
+    ranges += driven_flow.density_ranges(case)
+    if not ranges:
+        return []
+    least, largest = min(ranges, key=lambda each: each[1]), max(ranges, key=lambda each: each[2])
+    low, high = least[1], largest[2]
+    found, change = [], 2 * (high - low) / (high + low)
+    if change > COMPRESSED:
+        found.append(Finding(
+            SERIOUS if change > STRONGLY else WARNING,
+            " and ".join(dict.fromkeys((least[0], largest[0]))),
+            f"the densities {low:.4g} and {high:.4g} differ by {change:.0%}; allowed for a nearly "
+            f"incompressible flow: {COMPRESSED:.0%}; choose closer densities: the pressure is "
+            "cs2 rho",
+        ))  # fmt: skip
+    for key, low, high in ranges:
+        if low > 1 + STRONGLY or high < 1 - STRONGLY:
+            found.append(Finding(
+                WARNING, key,
+                f"found {low if low == high else (low + high) / 2:.4g}; moving walls and "
+                "rounding assume densities near 1 in lattice units; give 1, or with [units] a "
+                'text with its unit, such as "998 kg/m^3"',
+            ))  # fmt: skip
+    return found
+
+
+def verdicts(seen: Inspected) -> list[Finding]:
+    """The verdicts on the grid Reynolds number and on tau.
+
+    Verdicts at an estimated speed are at most warnings. If the speed is known, the grid Reynolds
+    number replaces the verdict on a small tau of an uncoupled fluid. Mach numbers are checked for
+    each key that gives a velocity.
+    """
+    found = []
+    given, key = seen.given
+    at = f"speed {given:.3g} of {key}" if given else f"estimated speed {seen.speed:.3g}"
+    for fluid in seen.case.fluids:
+        where = seen.case.fluid_key(fluid, "viscosity")
+        usable = partial(is_usable, seen.case, fluid)
+        for what, value, sentence, level in of_fluid(seen.case, fluid, seen.speed, usable):
+            decided = what == "tau" and seen.speed and float(value) < 1 and not seen.case.coupling
+            if level in SEVERITY and what != "Mach" and not decided:
+                uses_speed = what == "grid Reynolds"
+                uncertain = uses_speed and not given and level == "poor"
+                found.append(Finding(
+                    WARNING if uncertain else SEVERITY[level], where,
+                    f"{what} = {value}{f' at the {at}' * uses_speed}: {sentence}",
+                ))  # fmt: skip
+    return found
+
+
+def is_usable(case: Case, fluid: Fluid, lattice: str, collision: str) -> bool:
+    """Whether the case accepts this collision of a fluid on a lattice.
+
+    collision: the registered name; with a closure, such as "trt+smagorinsky". A closure that gives
+    the whole viscosity, as of a non-Newtonian fluid, is kept.
+    """
+    name, _, closure = collision.partition("+")
+    given = fluid.collision.closure
+    kept = given if given and given.limits() else None
+    if kept and closure:
+        return False
+    model = make("closures", closure) if closure else kept
+    used = make("collisions", name).model_copy(update={"closure": model})
+    changed = fluid.model_copy(update={"collision": used})
+    fluids = tuple(changed if each is fluid else each for each in case.fluids)
+    return not problems_with(case, lattice=make("lattices", lattice), fluids=fluids)
+
+
+def initial_speeds(seen: Inspected) -> list[Finding]:
+    """Initial velocities from formulas or a file with a large Mach number."""
+    pairs = zip(seen.case.fluids, seen.initial, strict=False)
+    return [
+        found
+        for fluid, each in pairs
+        if not fluid.initial.uniform
+        for found in case_findings.fast_flow(seen.case, fluid.initial.key_of_velocity, each.speed)
+    ]
+
+
+def reference_velocities(seen: Inspected) -> list[Finding]:
+    """A `fluid.velocity` that differs much from the velocities of the boundaries.
+
+    If no boundary has a velocity, it is compared with the initial velocities. If a force or a
+    pressure drives the flow, only larger velocities are reported.
+    """
+    case, found = seen.case, []
+    flow = {key: speed for key, speed, _ in given_speeds(case) if "boundary" in key and speed}
+    driven = any(fluid.force for fluid in case.fluids) or seen.pushes
+    if not flow and not driven:
+        pairs = zip(case.fluids, seen.initial, strict=False)
+        flow = {f"{fluid.initial.where}.u": each.speed for fluid, each in pairs if each.speed}
+    if not flow:
+        return []
+    key, speed = max(flow.items(), key=lambda item: item[1])
+    for fluid in case.fluids:
+        least = 0 if driven else 1 / RATIO
+        if not fluid.velocity or not fluid.length:
+            continue
+        if not least <= speed / fluid.velocity <= RATIO:
+            where = case.fluid_key(fluid, "velocity")
+            number = reynolds(fluid.viscosity, fluid.length, speed)
+            found.append(Finding(
+                WARNING, where,
+                f"found {fluid.velocity:g}, but the largest velocity of the flow, {key}, is "
+                f"{speed:.4g}: with it the Reynolds number is {number:.4g} instead of "
+                f"{fluid.reynolds:.4g}; give both the same velocity",
+            ))  # fmt: skip
+    return found
+
+
+def shapes(seen: Inspected) -> list[Finding]:
+    """The findings of the shapes of bodies."""
+    flow = Flow(seen.speed, seen.axis)
+    return [
+        found
+        for body in seen.case.bodies
+        if body.shape is not None
+        for found in body.shape.findings(seen.case, f"body.{body.label}.shape", flow)
+    ]
+
+
+CHECKS = (
+    driven_speeds,
+    verdicts,
+    initial_speeds,
+    densities,
+    pressure_heads,
+    reference_velocities,
+    shapes,
+)

@@ -1,0 +1,118 @@
+"""The layout that `auto` stands for in a run, chosen before anything is allocated."""
+
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from mpilbm.backends import Device
+from mpilbm.case.checks import problems_with
+from mpilbm.case.model import Case
+from mpilbm.core.errors import CaseError
+from mpilbm.core.registry import make
+from mpilbm.core.units import counted
+from mpilbm.layouts import Layout
+from mpilbm.layouts.auto import Auto, Facts
+from mpilbm.parallel.agree import on_root
+from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel.slabs import Slab
+from mpilbm.solids import plane_costs
+from mpilbm.solids.masks import require_masks
+from mpilbm.solids.solids import padded_ids
+from mpilbm.solver.memory.plan import bytes_needed
+
+SAMPLES = 8  # planes, evenly spaced, of which solid cells and links are counted
+MOST_CELLS = 2**26  # of a plane; a mistyped size must be reported, not inspected
+FEW_SOLIDS = 0.08  # share of solid cells below which `indirect` saves nothing
+
+
+def choose(case: Case, device: str, slab: Slab, room: float | None) -> tuple[Layout, str]:
+    """The layout of a case, and the reason; "" if the case names its layout.
+
+    The reason begins with the porosity, the share of fluid cells, if many cells are solid.
+
+    device: kind of the device; slab: the largest one; room: bytes of memory of a rank, or None for
+    unknown. Reads masks. The result is the same on all ranks with the same arguments.
+    """
+    if not isinstance(case.layout, Auto):
+        return case.layout, ""
+    planes = _sampled(case)
+    fluid = _fluid_share(case, planes)
+    counts = np.full(slab.planes + 2 * case.ghost + 2, int(fluid * prod(case.shape[1:])))
+    fits = partial(_fits, case, slab, counts, room)
+    porous = 1 - fluid > FEW_SOLIDS
+    saved = _saved(case, planes, device) if porous else -1.0
+    facts = Facts(device, case.run.steps, fits, saved)
+    layout, why = case.layout.resolve(facts, partial(_allowed, case))
+    return (
+        layout,
+        f"porosity {fluid:.2f} in {counted(len(planes), 'plane')}, {why}" if porous else why,
+    )
+
+
+def settled(case: Case, comm: Communicator, device: Device) -> tuple[Case, str]:
+    """The case with the layout that `auto` stands for, and the reason. Collective."""
+    rooms = comm.allgather(device.share or device.memory()[0] // device.sharing)
+    largest = max(plane_costs.slabs(case, comm.size), key=lambda slab: slab.planes)
+
+    def chosen() -> tuple[dict[str, Any], str]:
+        layout, why = choose(case, device.kind, largest, min(rooms))
+        return layout.model_dump(), why
+
+    table, why = on_root(comm, chosen)
+    return with_layout(case, make("layouts", table)), why
+
+
+def with_layout(case: Case, layout: Layout) -> Case:
+    """The case with this layout."""
+    return case.model_copy(update={"layout": layout})
+
+
+def _allowed(case: Case, layout: Layout) -> bool:
+    """Whether a case file that names this layout is accepted."""
+    return not problems_with(case, layout=layout)
+
+
+def _fits(case: Case, slab: Slab, fluid: np.ndarray, room: float | None, layout: Layout) -> bool:
+    """Whether the arrays of a slab fit; boundary lists are neglected."""
+    return room is None or sum(bytes_needed(with_layout(case, layout), slab, fluid).values()) < room
+
+
+def _sampled(case: Case) -> list[Slab]:
+    """Single planes of a box with bodies; none if their cells cannot be counted.
+
+    What is wrong with a mask or a size is reported later, with all other problems.
+    """
+    if not case.bodies or prod(case.shape[1:]) > MOST_CELLS:
+        return []
+    count, periodic = case.shape[0], case.domain.periodic[-1]
+    numbers = np.unique(np.linspace(0, count - 1, min(count, SAMPLES)).astype(int)).tolist()
+    return [Slab(case.shape, 0, 1, number, number + 1, periodic) for number in numbers]
+
+
+def _fluid_share(case: Case, planes: list[Slab]) -> float:
+    """The share of fluid cells in the sampled planes; 1 without samples."""
+    if not planes:
+        return 1.0
+    try:
+        require_masks(case)  # HDF5 must not open a damaged file
+        shares = [np.mean(padded_ids(case, plane)[1:-1] == 0) for plane in planes]
+    except CaseError:  # an invalid mask
+        return 1.0
+    return float(np.mean(shares))
+
+
+def _saved(case: Case, planes: list[Slab], device: str) -> float:
+    """The share of the memory traffic that `indirect` saves, see Facts."""
+    dense, listed = (
+        sum(_cost(with_layout(case, make("layouts", name)), plane) for plane in planes)
+        for name in ("aa" if device == "cpu" else "ab", "indirect")
+    )
+    return 1 - listed / dense
+
+
+def _cost(case: Case, plane: Slab) -> int:
+    costs = plane_costs.plane_costs(case, plane.begin, plane.end)
+    assert costs is not None, "the case has bodies"
+    return int(costs.sum())

@@ -1,0 +1,87 @@
+"""Up to which number of GPUs slabs are adequate: the exchange is hidden behind the bulk planes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from mpilbm.case.model import Case
+from mpilbm.core.units import counted
+from mpilbm.model.findings import WARNING, Finding
+from mpilbm.parallel.slabs import Slab
+from mpilbm.run.preflight.step_model import EDGES
+
+# An NVIDIA H200: the bandwidth of its copy, the work of the host in a step, and the latency of an
+# exchange (tools/measured/scaling/h200_4gpus_strong_cuda_ipc.json, 192^3).
+COPY, OVERHEAD, LATENCY = 4.2e12, 7e-6, 20e-6
+
+
+@dataclass(frozen=True)
+class Link:
+    """The connection of a GPU to others: bytes per second that it sends, through how many faces."""
+
+    name: str
+    bandwidth: float
+    faces: int
+
+
+# Measured in the same file: both faces. Ranks are numbered by node, so that a GPU of a node with
+# several GPUs sends one face at most through the network; its bandwidth is the nominal one.
+NVLINK, NETWORK = Link("NVLink", 360e9, 2), Link("400 Gb/s per GPU", 50e9, 1)
+# The backend opencl sends through host memory: `staged`, mpirun -n 4 mpilbm info --probe.
+HOST = Link("through host memory", 4e9, 2)
+NODE = 8  # GPUs that NVLink joins
+
+
+def least_planes(plane_cells: int, update_bytes: int, face_bytes: float, link: Link) -> int:
+    """The planes of the thinnest slab whose exchange is hidden; see step_model.
+
+    update_bytes  bytes that the update of a cell reads and writes
+    face_bytes    bytes that a slab sends in a step through one face
+    """
+    exchange = OVERHEAD + LATENCY + link.faces * face_bytes / link.bandwidth
+    return EDGES + ceil(exchange * COPY / (plane_cells * update_bytes))
+
+
+def thin_slabs(
+    case: Case, slabs: Sequence[Slab], sent: int, gpu_memory: float | None
+) -> list[Finding]:
+    """A finding if GPUs wait for the planes of their neighbours; `sent`: see halo_bytes."""
+    ranks, shape = len(slabs), slabs[0].shape
+    if ranks == 1 or not _on_gpus(case, gpu_memory):
+        return []
+    middle = slabs[ranks // 2]
+    faces = sum(peer is not None for peer in (middle.lower, middle.upper))
+    per_plane = shape[1] * shape[2], update_bytes(case), sent / faces
+    elsewhere = case.backend.name == "auto" and gpu_memory is not None
+    by_host = not elsewhere and case.backend.device_kind() == "opencl"
+    inner, outer = (HOST, HOST) if by_host else (NVLINK, NETWORK)
+    on_node, by_network = (least_planes(*per_plane, link) for link in (inner, outer))
+    link, least = (inner, on_node) if ranks <= NODE else (outer, by_network)
+    planes = max(slab.planes for slab in slabs)
+    if planes >= least:
+        return []
+    most = max(1, shape[0] // by_network, min(NODE, shape[0] // on_node))
+    return [Finding(
+        WARNING, "ranks",
+        f"slabs of {counted(planes, 'plane')} are thin: on GPUs, the exchange with the neighbours "
+        f"takes longer than the update of a slab of fewer than {counted(least, 'plane')} (model "
+        f"of an H200, {link.name}); use at most {counted(most, 'GPU')}, or "
+        "turn the box so that its longest side is the last",
+    )]  # fmt: skip
+
+
+def update_bytes(case: Case) -> int:
+    """Bytes of stored values that the update of a cell reads and writes; fields are neglected.
+
+    A value that several cells read counts once.
+    """
+    layout, formats = case.layout, case.formats
+    sides = layout.reads(case.lattice, 0), layout.writes(case.lattice, 0)
+    slots = [slot for side in sides for slot in {place.slot for place in side}]
+    return sum(formats.widths[slot] for slot in slots) * formats.unit_bytes * len(case.fluids)
+
+
+def _on_gpus(case: Case, gpu_memory: float | None) -> bool:
+    """Whether the run is planned for GPUs: by name, by their memory, or since this machine has."""
+    kind = case.backend.device_kind()
+    return kind != "cpu" or (case.backend.name == "auto" and gpu_memory is not None)

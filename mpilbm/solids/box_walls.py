@@ -1,0 +1,101 @@
+"""Half-way walls on faces of the box, for bulk kernels that apply them without boundary lists."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpilbm.layouts.contracts import Planes
+from mpilbm.model.case import Case
+from mpilbm.parallel.slabs import Slab
+from mpilbm.physics.boundaries import Boundary
+from mpilbm.physics.boundary_capabilities import Reads
+from mpilbm.solids.entry_list import EntryList
+from mpilbm.solids.owners import owners_of
+
+FACES = 6  # x-, x+, row-, row+, plane-, plane+
+FAR = 2**62  # a plane that no slab has: there is no wall
+DTYPE = np.dtype(
+    [
+        ("faces", "i4"),
+        ("later", "i4", FACES),
+        ("moving", "i4"),
+        ("planes", "i8", 2),
+        ("u", "f8", (FACES, 3)),
+    ],
+    align=True,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class BoxWalls:
+    """The faces that are half-way walls, and the owners of their links.
+
+    table   () of DTYPE, as the kernel reads it, with the fields
+            faces   bit k is set if face k is such a wall
+            later   later[k]: bits of the faces that own the links which also cross face k
+            moving  bit k is set if face k moves
+            planes  first and last owned plane of the array if they lie at a wall, else -FAR, FAR
+            u       u[k]: velocity of face k (x, y, z)
+    owners  the places of the owners of these walls
+    """
+
+    table: NDArray[Any]
+    owners: frozenset[int]
+
+    @classmethod
+    def of(cls, case: Case, slab: Slab, grid: Planes) -> "BoxWalls":
+        """Find the walls of a slab that are at rest or move with a constant velocity."""
+        table = np.zeros((), DTYPE)
+        places: set[int] = set()
+        rank: dict[int, tuple[int, int]] = {}
+        for owner in owners_of(case):
+            velocity = _constant_velocity(owner.boundary) if owner.body is None else None
+            if velocity is None:
+                continue
+            places.add(owner.place)
+            for face in owner.boundary.where:
+                k = _number(face, case.dimensions)
+                rank[k] = owner.place, k
+                table["u"][k][: case.dimensions] = velocity or 0
+                table["moving"] |= bool(velocity) << k
+        first, end = grid.interior
+        table["planes"] = (
+            first if 4 in rank and slab.lower is None else -FAR,
+            end - 1 if 5 in rank and slab.upper is None else FAR,
+        )
+        for k in rank:
+            table["faces"] |= 1 << k
+            table["later"][k] = sum(1 << other for other in rank if rank[other] > rank[k])
+        return cls(table, frozenset(places))
+
+    def others(self, lists: Sequence[EntryList]) -> tuple[EntryList, ...]:
+        """Return the entry lists without cells that have links to these walls only."""
+        held = [self._held(each) for each in lists]
+        touched = [each.cells[~mine] for each, mine in zip(lists, held, strict=True)]
+        cells = np.unique(np.concatenate([*touched, np.empty(0, np.int64)]))
+        return tuple(each.only(np.flatnonzero(np.isin(each.cells, cells))) for each in lists)
+
+    def _held(self, entries: EntryList) -> NDArray[np.bool_]:
+        """Whether each entry belongs to one of these walls."""
+        mine = np.array([owner.place in self.owners for owner in entries.owners], bool)
+        return mine[entries.member]
+
+
+def _constant_velocity(boundary: Boundary) -> tuple[float, ...] | None:
+    """The constant velocity of a half-way wall, () at rest; None for all other boundaries."""
+    if boundary.reflects:
+        return ()
+    u = boundary.wall_velocity
+    if boundary.capabilities.reads is not Reads.SAME_LINK or not isinstance(u, tuple):
+        return None
+    numbers = tuple(value for value in u if isinstance(value, int | float))
+    return numbers if len(numbers) == len(u) else None
+
+
+def _number(face: str, dimensions: int) -> int:
+    """The number of a face, see FACES; in 2D y is the axis of the planes."""
+    axis = {"x": 0, "y": 1 if dimensions == 3 else 2, "z": 2}[face[0]]
+    return 2 * axis + (face[1] == "+")

@@ -1,0 +1,133 @@
+"""Boundary links whose incoming populations can be written directly, without staging.
+
+In memory, rows and x wrap around, and planes if one slab has all planes of a periodic axis. A link
+of a cell x that leaves the box along rows or x leads to a cell y at the opposite wall, and a link
+of y leads back to x. In any layout the two links share two places:
+
+    | x ......................... y |       the outgoing population of x is stored where the
+    |                               |       incoming population of y must be written, and vice versa
+
+Two threads must not read and write these places at the same time. If the outgoing population
+returns unchanged, one entry handles both ends of the link by exchanging the two values. Links that
+leave the box along planes, and links to solid cells, do not share their places. Links that a sheet
+cuts do, in the same way, and are staged. Links that leave along x
+do not share them either if the step itself applies walls at rest at the ends of rows (see
+row_ends.py).
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpilbm.model.case import Case
+from mpilbm.parallel.slabs import Slab
+from mpilbm.physics.boundary_capabilities import Reads
+from mpilbm.physics.lattices import Lattice
+from mpilbm.solids.entry_list import EntryList, Writes
+from mpilbm.solids.link_set import LinkSet
+from mpilbm.solids.row_ends import beyond, rows_end_in_walls
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+def split_by_writes(case: Case, slab: Slab, lists: Sequence[EntryList]) -> list[EntryList]:
+    """Split each list into staged, direct and exchanged links; return all lists, staged ones first.
+
+    The direct and exchanged lists must run after the staged lists have read and before the staged
+    populations are written. Lists of walls at rest are split first; a link whose other end belongs
+    to a previously split list is staged.
+    """
+    if rows_end_in_walls(case):
+        lists = [_without_row_ends(case, slab, each) for each in lists]
+    staged, found = list(lists), []
+    known: list[list[Ints]] = [[np.empty(0, np.int64)] for _ in range(case.lattice.Q)]
+    direct = [k for k, each in enumerate(lists) if _can_be_direct(each)]
+    for k in sorted(direct, key=lambda k: not lists[k].boundary.reflects):
+        waiting, exchanged, other_ends = _shared(case, slab, lists[k], known)
+        cut = lists[k].links & lists[k].cut
+        waiting, exchanged = waiting | cut, exchanged.without(cut)
+        alone = lists[k].links.without(waiting | exchanged | other_ends)
+        staged[k] = lists[k].with_links(waiting)
+        found.append(lists[k].with_links(alone, Writes.DIRECT))
+        if lists[k].boundary.reflects:
+            found.append(lists[k].with_links(exchanged, Writes.EXCHANGED))
+    return staged + [each for each in found if each.cells.size]
+
+
+def _can_be_direct(entries: EntryList) -> bool:
+    return entries.boundary.capabilities.reads is Reads.SAME_LINK
+
+
+def _without_row_ends(case: Case, slab: Slab, entries: EntryList) -> EntryList:
+    """The list without the links at the ends of rows for which the step performs bounce-back."""
+    if not entries.boundary.reflects:
+        return entries
+    return entries.with_links(entries.links.without(beyond(case, slab, entries.cells)))
+
+
+def _shared(
+    case: Case, slab: Slab, entries: EntryList, known: list[list[Ints]]
+) -> tuple[LinkSet, LinkSet, LinkSet]:
+    """Return the links to be staged, the exchanged links, and the other ends of the exchanged ones.
+
+    known: for each direction i, the cells of previous lists that have a link along c_i at a side of
+    the box. The cells of this list are added.
+    """
+    lattice, shape = case.lattice, (slab.planes, *slab.shape[1:])
+    outer = _at_sides(shape, entries.cells)
+    links = entries.links[outer]
+    if rows_end_in_walls(case):
+        links = links.without(beyond(case, slab, entries.cells[outer]))
+    at = [outer[links.has(i)] for i in range(lattice.Q)]
+    waiting: dict[int, Any] = {}
+    exchanged: dict[int, Any] = {}
+    other_ends: dict[int, Any] = {}
+    for i in range(1, lattice.Q):
+        opp, here = lattice.opp[i], entries.cells[at[i]]
+        there, inside, side = _end(lattice, slab, shape, i, here)
+        back, returns, _ = _end(lattice, slab, shape, opp, there)
+        wraps = inside & (side != 0)
+        own = wraps & np.isin(there, entries.cells[at[opp]])
+        both = own & returns & (back == here) & entries.boundary.reflects
+        other = wraps & np.isin(there, np.concatenate(known[opp]))
+        waiting[i] = at[i][own & ~both | other]
+        exchanged[i] = at[i][both & (side < 0)]
+        other_ends[i] = at[i][both & (side > 0)]
+    for cells, mine in zip(known, at, strict=True):
+        cells.append(entries.cells[mine])
+    count = entries.cells.size
+    return (
+        LinkSet.collect(count, waiting),
+        LinkSet.collect(count, exchanged),
+        LinkSet.collect(count, other_ends),
+    )
+
+
+def _at_sides(shape: tuple[int, int, int], cells: Ints) -> Ints:
+    """Return the numbers of the cells at the ends of rows and in the outermost rows."""
+    outer = np.ones(shape[1:], bool)
+    outer[1:-1, 1:-1] = False
+    return np.flatnonzero(outer.reshape(-1)[cells % outer.size])
+
+
+def _end(
+    lattice: Lattice, slab: Slab, shape: tuple[int, int, int], i: int, cells: Ints
+) -> tuple[Ints, Flags, Ints]:
+    """Return the cells x - c_i, whether they lie in the slab, and the side of the box.
+
+    The cells are wrapped around like addresses; a cell outside the slab is replaced by x itself.
+    The side at which the link leaves the box is < 0 for lower, > 0 for upper and 0 for none; a link
+    that leaves along x and along rows has the side of x.
+    """
+    steps, nx = lattice.offset(i), shape[2] * lattice.volume
+    plane, row, k = np.unravel_index(cells, shape)
+    x = lattice.x(plane + slab.begin, row, k) - steps[2]
+    plane, row = plane - steps[0], row - steps[1]
+    side = 2 * (x >= nx) - 2 * (x < 0) + (row >= shape[1]) - 1 * (row < 0)
+    plane = plane % shape[0] if slab.wraps else plane
+    there = (plane * shape[1] + row % shape[1]) * shape[2] + x % nx // lattice.volume
+    inside = (plane >= 0) & (plane < shape[0])
+    return np.where(inside, there, cells), inside, side

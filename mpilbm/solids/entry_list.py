@@ -1,0 +1,196 @@
+"""The entries of boundaries that one kernel handles: cells, links, and the data that it reads."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpilbm.core.formulas.given_functions import PointValue
+from mpilbm.core.formulas.values import CellValue
+from mpilbm.physics.boundaries import Boundary
+from mpilbm.solids.link_set import LinkSet
+from mpilbm.solids.moving_walls import WallMotion
+from mpilbm.solids.owners import Owner
+from mpilbm.solids.wall_distance import LinkData
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+class Writes(Enum):
+    """How incoming populations are written; the value is the suffix of the kernel's name."""
+
+    STAGED = ""  # computed by one kernel, written by another
+    DIRECT = "_at_once"  # written by the kernel that computes them
+    EXCHANGED = "_exchange"  # one entry exchanges the populations at both ends of a link
+    MEASURED = "_measured"  # not written: used for forces on bodies and fluxes through walls
+
+
+@dataclass(frozen=True, eq=False)
+class GivenValues:
+    """The given numbers of n entries.
+
+    rows      float64 (m, V), at t = 0: one row for each face or body or, if values vary from cell
+              to cell, for each entry; one column for each number (a column of zeros if none)
+    row       int32 (n,), the row of each entry
+    of_cells  {column: (n,)}, values per entry from arrays; nan for entries without such a value
+    places    float64 (n, D), the centres of the cells, if some value is a PointValue
+    """
+
+    rows: NDArray[np.float64]
+    row: NDArray[np.int32]
+    of_cells: dict[int, NDArray[np.float64]] = field(default_factory=dict)
+    places: NDArray[np.float64] | None = None
+
+    @property
+    def vary(self) -> bool:
+        """Whether there is a row for each entry."""
+        return bool(self.of_cells) or self.places is not None
+
+    def only(self, mine: Any) -> "GivenValues":
+        """The values of the entries with the numbers `mine`."""
+        if not self.vary:
+            return GivenValues(self.rows, self.row[mine])
+        columns = {column: values[mine] for column, values in self.of_cells.items()}
+        places = None if self.places is None else self.places[mine]
+        return GivenValues(self.rows[mine], np.arange(mine.size, dtype=np.int32), columns, places)
+
+
+@dataclass(frozen=True, eq=False)
+class InwardCells:
+    """The k-th cells inwards of n entries, int64 (n,), and their blocked links.
+
+    A cell that is not fluid is replaced by the nearest fluid cell before it.
+    """
+
+    cells: Ints
+    blocked: LinkSet
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EntryList:
+    """The n entries of all boundaries of equal structure, which one kernel handles.
+
+    structure  Boundary.structure of these boundaries
+    owners     the owners with these boundaries
+    cells      int64 (n,), (plane * rows + row) * nx + x with local planes, ascending; a cell has
+               one entry for each owner of its links, in the order of the case file
+    member     int32 (n,), the index in `owners` of each entry's owner
+    links      the links that the entries supply
+    cut        the links that come from a fluid cell, through a sheet
+    blocked    the links of the cells along which nothing streams in
+    meeting    bool (n,), see Ownership.meeting
+    given      the given numbers
+    inward     the cells for each step inwards that the boundary reads
+    per_link   the data per link that the boundary reads
+    motion     the motion of walls at its cells, if walls move and the boundary reads it
+    fallbacks  {sentence of Capabilities.fallbacks: number of occurrences}
+    writes     how the incoming populations are written
+    overruled  see Ownership.overruled
+    """
+
+    structure: dict
+    owners: tuple[Owner, ...]
+    cells: Ints
+    member: NDArray[np.int32]
+    links: LinkSet
+    cut: LinkSet
+    blocked: LinkSet
+    meeting: Flags
+    given: GivenValues
+    inward: tuple[InwardCells, ...] = ()
+    per_link: LinkData | None = None
+    motion: WallMotion | None = None
+    fallbacks: dict[str, int] = field(default_factory=dict)
+    writes: Writes = Writes.STAGED
+    overruled: bool = False
+
+    @property
+    def boundary(self) -> Boundary:
+        """The boundary of the first owner."""
+        return self.owners[0].boundary
+
+    @property
+    def boundaries(self) -> tuple[Boundary, ...]:
+        """The boundaries of all owners."""
+        return tuple(owner.boundary for owner in self.owners)
+
+    @property
+    def looked_at(self) -> tuple[Ints, ...]:
+        """The cells of the entries, and the cells inwards for each step."""
+        return self.cells, *(inward.cells for inward in self.inward)
+
+    @property
+    def own_walls(self) -> LinkSet:
+        """The supplied links along which nothing streams in, without direction 0."""
+        return (self.links & self.blocked).moving()
+
+    def of_bodies(self, numbers: Iterable[int]) -> Flags:
+        """Bool (n,): whether an entry belongs to one of the bodies with these numbers."""
+        return np.array([owner.body in set(numbers) for owner in self.owners], bool)[self.member]
+
+    def only(self, mine: Any) -> "EntryList":
+        """The list of the entries with the numbers `mine`."""
+        return replace(
+            self,
+            cells=self.cells[mine],
+            member=self.member[mine],
+            links=self.links[mine],
+            cut=self.cut[mine],
+            blocked=self.blocked[mine],
+            meeting=self.meeting[mine],
+            given=self.given.only(mine),
+            inward=tuple(InwardCells(at.cells[mine], at.blocked[mine]) for at in self.inward),
+            per_link=self.per_link and self.per_link.only(self.links.of_cells(mine)),
+            motion=self.motion and self.motion.only(mine),
+        )
+
+    def with_links(self, links: LinkSet, writes: Writes = Writes.STAGED) -> "EntryList":
+        """The list with these links only, without entries that have no link left."""
+        left = np.flatnonzero(links.any())
+        data = self.per_link and self.per_link.only(links.contains(*self.links.unpack()))
+        kept, links = (self, links) if left.size == len(links) else (self.only(left), links[left])
+        return replace(kept, links=links, per_link=data, writes=writes)
+
+    def limited(self, groups: int, by_direction: dict[int, Any], group: Ints) -> "EntryList":
+        """The list with the links whose direction is allowed in the group of their entry.
+
+        by_direction: {i: groups, or a mask of groups, that keep the link along c_i}. group: int64
+        (n,), the group of each entry.
+        """
+        return self.with_links(self.links & LinkSet.collect(groups, by_direction)[group])
+
+    @property
+    def replaced(self) -> int:
+        """The number of missing cells or values that the boundary replaces, see `fallbacks`."""
+        return sum(self.fallbacks.values())
+
+    @cached_property
+    def _values(self) -> list[list[CellValue]]:
+        """The given values of each boundary."""
+        return [[CellValue(n, v, 3) for n, v in one.values().items()] for one in self.boundaries]
+
+    def rows(self, size: tuple[int, ...], t: float) -> NDArray[np.float64]:
+        """`given.rows` at time t, in a box of `size` cells."""
+        found = ([v.evaluate(size, t).values() for v in values] for values in self._values)
+        rows = np.array([[n for each in of for n in each] or [0.0] for of in found], np.float64)
+        if not self.given.vary:
+            return rows
+        rows = rows[self.member]
+        for column, values in self.given.of_cells.items():
+            rows[:, column] = np.where(np.isnan(values), rows[:, column], values)
+        if self.given.places is not None:
+            self._evaluate(self.given.places, rows, t)
+        return rows
+
+    def _evaluate(self, places: NDArray[np.float64], rows: NDArray[np.float64], t: float) -> None:
+        """Set the columns of values that functions compute at the cells."""
+        for number, boundary in enumerate(self.boundaries):
+            mine = np.flatnonzero(self.member == number)
+            for column, value in enumerate(boundary.values().values()):
+                if isinstance(value, PointValue) and mine.size:
+                    rows[mine, column] = value.at([*places[mine].T], t)

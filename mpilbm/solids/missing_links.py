@@ -1,0 +1,210 @@
+"""Finds the missing links of a slab and their owners, in blocks of planes.
+
+Whether the link from x - c_i to x is missing, and who owns it, follows from the position x - c_i
+alone (see owners.py). A block therefore has a code for each position in it and next to it: 0 for
+fluid, otherwise the owner's place + 1. The codes are one array, in which the sources of all links
+along c_i are the same array shifted by a number of positions:
+
+    link i of position n is missing if code[n] == 0 and code[n - shift_i] != 0
+"""
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpilbm.model.case import Case
+from mpilbm.parallel.slabs import Slab
+from mpilbm.solids.cut_links import with_cut_links
+from mpilbm.solids.link_set import LinkBytes, LinkSet, joined
+from mpilbm.solids.owners import NOBODY, Ownership, Why, beyond, face_owners, owners_of
+
+Ints = NDArray[Any]
+Flags = NDArray[np.bool_]
+Codes = NDArray[Any]  # uint8 or uint16, (planes, rows, nx)
+CELLS = 2**19  # in a block, or one plane; its arrays then fit the cache of a CPU core
+
+
+class Entries(NamedTuple):
+    """The entries of a block: cells (int32) counted from its first one, owners, missing links."""
+
+    cells: Ints
+    owner: Ints
+    missing: LinkSet
+
+
+def owned_links(case: Case, slab: Slab, ids: NDArray[Any]) -> Ownership:
+    """Return the missing links of a slab and their owners.
+
+    ids: (planes + 2, rows, nx), 0 for fluid and k + 1 for body k, of the slab's planes and one
+    plane on either side. The result depends on global coordinates only, not on the partition.
+    """
+    finder, size = _Finder(case), ids[0].size
+    solid = ids.reshape(len(ids), -1).max(axis=1) > 0
+    templates: dict[tuple, Entries] = {}  # of blocks without solids in or next to them
+    found: list[Entries] = []
+    for local, end in slab.blocks(CELLS):
+        begin, near = slab.begin + local, ids[local : end + 2]
+        faces = begin == 0, slab.begin + end == slab.shape[0]
+        key = *faces, begin % case.lattice.volume, end - local
+        if solid[local : end + 2].any():
+            found.append(finder.block(begin, near))
+        else:
+            if key not in templates:
+                templates[key] = finder.block(begin, near)
+            found.append(templates[key])
+    cells = np.empty(sum(each.cells.size for each in found), np.int64)
+    ends = np.cumsum([0, *(each.cells.size for each in found)])
+    for each, block, (begin, end) in zip(found, slab.blocks(CELLS), pairwise(ends), strict=True):
+        np.add(each.cells, block[0] * size, out=cells[begin:end])
+    owner = np.concatenate([each.owner for each in found])
+    missing = joined([each.missing for each in found])
+    cut = LinkSet.empty(cells.size)
+    ownership = Ownership(finder.owners, cells, owner, missing, cut, case.lattice.Q)
+    return with_cut_links(case, slab, ids, ownership)
+
+
+class _Finder:
+    """Finds the missing links and their owners in blocks of planes.
+
+    shifts: (volume, Q), positions from x - c_i to x in rows whose first node has this x.
+    """
+
+    def __init__(self, case: Case):
+        self.case, self.owners = case, owners_of(case)
+        self.faces = face_owners(case, self.owners)
+        self.joined = face_owners(case, self.owners, joined=True)
+        self.first_body = len(self.owners) - len(case.bodies)
+        self.mirrors = sum(owner.why is Why.MIRROR for owner in self.owners)
+        self.pads = 1, int(case.dimensions == 3), 1  # in 2D no link leads to another row
+        rows, nx = (n + 2 * pad for n, pad in zip(case.shape[1:], self.pads[1:], strict=True))
+        self.strides = rows * nx, nx, 1
+        volume = case.lattice.volume
+        offsets = np.array([case.lattice.offset(i) for i in range(case.lattice.Q)])
+        before = (np.arange(volume)[:, None] - offsets[:, 2]) // volume  # from the cell to x - c_i
+        self.shifts = offsets[:, :2] @ self.strides[:2] - before
+
+    def block(self, begin: int, ids: NDArray[Any]) -> Entries:
+        """Return the entries of the planes begin, begin + 1, …
+
+        ids: (planes + 2, rows, nx), those of the planes and of the planes next to them.
+        """
+        codes = self._codes(begin, ids)
+        sources = np.negative((codes != 0).view(np.uint8)).reshape(-1)  # 255 if a link is missing
+        fluid = np.zeros(codes.shape, bool)
+        fluid[self._inside(codes)] = ids[1:-1] == 0
+        first = int(np.dot(self.pads, self.strides))  # the position of the first cell
+        end = codes.size - first
+        links = LinkBytes(end - first, self.case.lattice.Q)
+        for parity, shifts in enumerate(self.shifts.tolist()):
+            mine = self._rows_with(parity, begin, codes)[first:end]
+            for i, shift in enumerate(shifts):
+                links.add(i, sources[first - shift : end - shift] & mine)
+        found = np.flatnonzero(links.any() & fluid.reshape(-1)[first:end])
+        return self._entries(begin, ids.shape, codes, found + first, links.of(found))
+
+    def _inside(self, codes: Codes) -> tuple[slice, ...]:
+        """The part of the codes that belongs to the cells of a block."""
+        return tuple(slice(pad, n - pad) for pad, n in zip(self.pads, codes.shape, strict=True))
+
+    def _rows_with(self, parity: int, begin: int, codes: Codes) -> NDArray[np.uint8]:
+        """255 at all positions of the rows whose first node has x = parity, 0 elsewhere."""
+        volume = self.case.lattice.volume
+        if volume == 1:
+            return np.broadcast_to(np.uint8(255), codes.size)
+        plane, row, _ = np.ogrid[tuple(slice(n) for n in codes.shape)]
+        rows = (begin - 1 + plane + row - self.pads[1]) % volume == parity
+        return np.broadcast_to(np.where(rows, np.uint8(255), np.uint8(0)), codes.shape).reshape(-1)
+
+    def _codes(self, begin: int, ids: NDArray[Any]) -> Codes:
+        """The codes of a block and of one position beyond each of its sides; in 2D not of rows."""
+        dtype = np.uint8 if len(self.owners) < 2**8 else np.uint16
+        sizes = [n + 2 * pad for n, pad in zip(ids[1:-1].shape, self.pads, strict=True)]
+        codes = np.empty(sizes, dtype)
+        body = ids.astype(dtype)
+        np.add(body, self.first_body, out=body, where=ids > 0)
+        codes[:, *self._inside(codes)[1:]] = body
+        at = [np.arange(n) - pad for n, pad in zip(sizes, self.pads, strict=True)]
+        at[0] += begin
+        for axis, size in enumerate(self.case.shape):
+            beyond_box = np.flatnonzero((at[axis] < 0) | (at[axis] >= size))
+            part = [np.arange(n) for n in sizes]
+            part[axis] = beyond_box
+            if beyond_box.size:
+                mine = [positions[k] for positions, k in zip(at, part, strict=True)]
+                codes[np.ix_(*part)] = self._outside(begin, ids, mine)
+        return codes
+
+    def _outside(self, begin: int, ids: NDArray[Any], at: list[Ints]) -> Ints:
+        """The codes of all positions with the coordinates `at` (planes, rows, x), by the rules."""
+        face, joint, places = np.array(NOBODY), np.array(NOBODY), []
+        for axis, (here, size) in enumerate(zip(np.ix_(*at), self.case.shape, strict=True)):
+            side = beyond(here, size, self.faces[axis])
+            face = np.maximum(face, side)
+            joint = np.maximum(joint, beyond(here, size, self.joined[axis]))
+            # beyond a mirror lies the mirror image of the cells before it
+            wrapped = here - begin + 1 if axis == 0 else here % size
+            mirrored = here.clip(0, size - 1) - (begin - 1 if axis == 0 else 0)
+            places.append(np.where(side == NOBODY, wrapped, mirrored))
+        body = ids[tuple(places)].astype(np.int64)
+        inside = np.where(body > 0, body - 1 + self.first_body, joint)
+        of_face = (face >= self.mirrors) | (face != NOBODY) & (body == 0)
+        return np.where(of_face, face, inside) + 1
+
+    def _entries(
+        self, begin: int, shape: tuple[int, ...], codes: Codes, at: Ints, links: LinkSet
+    ) -> Entries:
+        """The entries of cells at positions `at` of the codes, from all their missing links."""
+        plane, rest = np.divmod(at, self.strides[0])
+        row, x = np.divmod(rest, self.strides[1])
+        row = row - self.pads[1]
+        cells = (((plane - 1) * shape[1] + row) * shape[2] + x - 1).astype(np.int32)
+        sample = np.bincount(codes.reshape(-1)[:: self.strides[1] + 1], minlength=2)
+        common = 1 + int(sample[1:].argmax())  # of most links
+        owner = np.full(at.size, common - 1, np.int32)
+        near = np.flatnonzero(self._near((codes != 0) & (codes != common))[at])
+        if not near.size:
+            return Entries(cells, owner, links)
+        shifts = self.shifts[(begin - 1 + plane + row)[near] % len(self.shifts)]
+        number, places, divided = self._divided(codes.reshape(-1), at[near], shifts, links[near])
+        far = np.delete(np.arange(at.size), near)
+        number = np.append(far, near[number])
+        order = np.argsort(number, kind="stable")  # fast: two parts in order
+        owner = np.append(owner[far], places.astype(np.int32))[order]
+        return Entries(cells[number[order]], owner, joined([links[far], divided])[order])
+
+    def _near(self, mask: Flags) -> Flags:
+        """Whether the mask is True at a position or next to it, for all positions (flat)."""
+        found = mask.reshape(-1)
+        for stride in self.strides:
+            near = found.copy()
+            near[stride:] |= found[:-stride]
+            near[:-stride] |= found[stride:]
+            found = near
+        return found
+
+    def _divided(
+        self, codes: Codes, at: Ints, shifts: Ints, links: LinkSet
+    ) -> tuple[Ints, Ints, LinkSet]:
+        """Divide links by owner: the index of the cell, owner and links of each entry.
+
+        at: (n,), positions of the cells; shifts: (n, Q), those of each cell.
+        """
+        one = codes.dtype.type(1)
+        highest, lowest = codes[at], codes[at] - one
+        for shift in shifts.T:
+            code = codes[at - shift]
+            highest = np.maximum(highest, code)
+            lowest = np.minimum(lowest, code - one)  # the code of fluid becomes the largest number
+        alone = np.flatnonzero(highest - one == lowest)
+        several = np.flatnonzero(highest - one != lowest)
+        cell, direction = links[several].unpack()
+        cell = several[cell]
+        source = codes[at[cell] - shifts[cell, direction]].astype(np.int64)
+        keys, group = np.unique(cell * len(self.owners) + source - 1, return_inverse=True)
+        divided = LinkSet.summed(group.reshape(-1), direction, keys.size)
+        keys = np.append(alone * len(self.owners) + lowest[alone], keys)
+        order = np.argsort(keys, kind="stable")
+        number, owner = np.divmod(keys[order], len(self.owners))
+        return number, owner, joined([links[alone], divided])[order]

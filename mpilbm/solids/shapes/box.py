@@ -1,0 +1,44 @@
+"""The box; in 2D the rectangle."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from mpilbm.core.quantity import LENGTH
+from mpilbm.core.registry import register
+from mpilbm.model.case import Case
+from mpilbm.solids.shapes import Corners, Shape
+
+
+@register("shapes", "box")
+class Box(Shape):
+    """Box lower <= x < upper along each axis; adjacent boxes do not share cells."""
+
+    lower: Annotated[tuple[float, ...], LENGTH] = Field(
+        description="lower corner", examples=[[10, 0, 0]]
+    )
+    upper: Annotated[tuple[float, ...], LENGTH] = Field(
+        description="upper corner", examples=[[20, 8, 8]]
+    )
+
+    def inside(self, x: Any, y: Any, z: Any = None) -> Any:
+        """Lower <= x < upper."""
+        result: Any = True
+        points = (x, y) if z is None else (x, y, z)
+        for point, lower, upper in zip(points, self.lower, self.upper, strict=True):
+            result = result & (lower <= point) & (point < upper)
+        return result
+
+    def bounds(self) -> Corners:
+        """The two corners."""
+        return self.lower, self.upper
+
+    def problems(self, case: Case) -> list[str]:
+        """Errors: wrong number of entries, or lower corner not below the upper corner."""
+        problems = self.wrong_lengths(case, "lower", "upper")
+        if not problems and any(a >= b for a, b in zip(self.lower, self.upper, strict=True)):
+            problems = [
+                f"lower = {list(self.lower)} is not below upper = {list(self.upper)} along every "
+                "axis; give the smaller corner as lower"
+            ]
+        return problems

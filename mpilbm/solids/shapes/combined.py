@@ -1,0 +1,126 @@
+"""Shapes made of others: their union, or the first one without the others."""
+
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import Field
+
+from mpilbm.core.choice import Choice
+from mpilbm.core.registry import register
+from mpilbm.model.case import Case
+from mpilbm.model.findings import Finding
+from mpilbm.solids.periodic_images import ShapeInBox
+from mpilbm.solids.shapes import Corners, Flow, Shape
+
+
+class Combined(Shape):
+    """Base class of shapes made of several shapes."""
+
+    of: tuple[Annotated[Shape, Choice("shapes")], ...] = Field(
+        min_length=2,
+        description="the shapes",
+        examples=[
+            [
+                {"name": "sphere", "centre": [16, 16, 16], "radius": 8},
+                {"name": "box", "lower": [16, 0, 0], "upper": [32, 32, 32]},
+            ]
+        ],
+    )
+
+    @property
+    def has_surface(self) -> bool:
+        """Whether all parts have one: with voxels among them, all walls are half-way."""
+        return all(part.has_surface for part in self.of)
+
+    @property
+    def cuts(self) -> bool:
+        """Whether a part has sheets."""
+        return any(part.cuts for part in self.of)
+
+    def files(self) -> list[Path]:
+        """The files of all parts."""
+        return [file for part in self.of for file in part.files()]
+
+    @property
+    def roughness(self) -> float:
+        """That of the roughest part."""
+        return max(part.roughness for part in self.of)
+
+    def resolved(self, case: Case) -> Self:
+        """The shape of the resolved parts."""
+        return self.model_copy(update={"of": tuple(part.resolved(case) for part in self.of)})
+
+    def problems(self, case: Case) -> list[str]:
+        """The errors of the parts."""
+        return [f"of.{k}: {each}" for k, part in enumerate(self.of) for each in part.problems(case)]
+
+    def problems_in_cells(self, case: Case) -> list[str]:
+        """Those of the parts."""
+        parts = enumerate(self.of)
+        return [f"of.{k}: {each}" for k, part in parts for each in part.problems_in_cells(case)]
+
+    def findings(self, case: Case, where: str, flow: Flow) -> list[Finding]:
+        """Those of the parts."""
+        parts = enumerate(self.of)
+        return [each for k, part in parts for each in part.findings(case, f"{where}.of.{k}", flow)]
+
+    def contents(self) -> list[tuple[str, str]]:
+        """Those of the parts."""
+        return [each for part in self.of for each in part.contents()]
+
+
+@register("shapes", "union")
+class Union(Combined):
+    """All points that are in any of the shapes `of`; one body, with one boundary."""
+
+    def in_box(self, domain: Any) -> ShapeInBox:
+        """The images of all parts."""
+        return ShapeInBox.union([part.in_box(domain) for part in self.of], domain)
+
+    def inside(self, x: Any, y: Any, z: Any = None) -> Any:
+        """In any of them."""
+        result: Any = False
+        for part in self.of:
+            result = result | part.inside(x, y, z)
+        return result
+
+    def bounds(self) -> Corners:
+        """A box around the bounds of the parts."""
+        lower, upper = zip(*(part.bounds() for part in self.of), strict=True)
+        return tuple(map(min, zip(*lower, strict=True))), tuple(map(max, zip(*upper, strict=True)))
+
+
+@register("shapes", "difference")
+class Difference(Combined):
+    """All points in the first of the shapes `of` that are in none of the others."""
+
+    @property
+    def cuts(self) -> bool:
+        """Sheets in a difference are refused."""
+        return False
+
+    def problems(self, case: Case) -> list[str]:
+        """Also those of sheets, which cannot be cut."""
+        return super().problems(case) + [
+            f"of.{k}: has sheets (thin = true), which a difference cannot cut; remove thin, or "
+            "make the sheet a body of its own"
+            for k, part in enumerate(self.of)
+            if part.cuts
+        ]
+
+    def in_box(self, domain: Any) -> ShapeInBox:
+        """The images of the first without those of the others."""
+        first, *others = (part.in_box(domain) for part in self.of)
+        return ShapeInBox.difference(first, others, domain)
+
+    def inside(self, x: Any, y: Any, z: Any = None) -> Any:
+        """In the first only."""
+        first, *others = self.of
+        result = first.inside(x, y, z)
+        for part in others:
+            result = result & ~part.inside(x, y, z)
+        return result
+
+    def bounds(self) -> Corners:
+        """The bounds of the first."""
+        return self.of[0].bounds()

@@ -1,0 +1,60 @@
+"""The cylinder; in 2D the disc."""
+
+from math import inf
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from mpilbm.core.quantity import LENGTH
+from mpilbm.core.registry import register
+from mpilbm.model.case import Case
+from mpilbm.solids.shapes import Corners, Shape, around, number_of
+
+
+@register("shapes", "cylinder")
+class Cylinder(Shape):
+    """Circular cylinder along an axis, in 2D a disc.
+
+    `length` is measured along the axis, with half of it on each side of `centre`; without `length`
+    the cylinder extends through the whole box. `axis` and `length` are for 3D only.
+    """
+
+    centre: Annotated[tuple[float, ...], LENGTH] = Field(
+        description="a point of the axis", examples=[[32, 32]]
+    )
+    radius: Annotated[float, LENGTH] = Field(gt=0, description="radius", examples=[6.5])
+    axis: Literal["x", "y", "z"] | None = Field(None, description="direction of the axis; 3D only")
+    length: Annotated[float | None, LENGTH] = Field(
+        None, gt=0, description="length along the axis; none: through the box", examples=[20]
+    )
+
+    @np.errstate(over="ignore", invalid="ignore")  # of distances that are too large
+    def inside(self, x: Any, y: Any, z: Any = None) -> Any:
+        """Distance from the axis <= radius, distance along it from the centre <= length/2."""
+        points = (x, y) if z is None else (x, y, z)
+        offsets = [p - c for p, c in zip(points, self.centre, strict=True)]
+        along = 0 if z is None else offsets.pop(number_of(self.axis))
+        result = sum(offset**2 for offset in offsets) <= self.radius * self.radius
+        return result if self.length is None else result & (abs(along) <= self.length / 2)
+
+    def bounds(self) -> Corners:
+        """centre ± radius, along the axis centre ± length/2."""
+        half = [self.radius] * len(self.centre)
+        if len(half) == 3:
+            half[number_of(self.axis)] = inf if self.length is None else self.length / 2
+        return around(self.centre, half)
+
+    def problems(self, case: Case) -> list[str]:
+        """Errors: wrong number of entries, no axis in 3D, axis or length in 2D."""
+        problems = self.wrong_lengths(case, "centre")
+        if case.dimensions == 3 and self.axis is None:
+            problems.append('axis is missing; give axis = "x", "y" or "z"')
+        if case.dimensions == 2:
+            problems += [
+                f"{key} = {getattr(self, key)!r} has no meaning in 2D, where a cylinder is a "
+                "disc; remove it"
+                for key in ("axis", "length")
+                if getattr(self, key) is not None
+            ]
+        return problems

@@ -1,0 +1,36 @@
+"""The sphere; in 2D the disc."""
+
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from mpilbm.core.quantity import LENGTH
+from mpilbm.core.registry import register
+from mpilbm.model.case import Case
+from mpilbm.solids.shapes import Corners, Shape, around
+
+
+@register("shapes", "sphere")
+class Sphere(Shape):
+    """Sphere |x - centre| <= radius, in 2D a disc."""
+
+    centre: Annotated[tuple[float, ...], LENGTH] = Field(
+        description="centre", examples=[[32, 32, 32]]
+    )
+    radius: Annotated[float, LENGTH] = Field(gt=0, description="radius", examples=[6.5])
+
+    @np.errstate(over="ignore", invalid="ignore")  # of distances that are too large
+    def inside(self, x: Any, y: Any, z: Any = None) -> Any:
+        """|x - centre|² <= radius²."""
+        points = (x, y) if z is None else (x, y, z)
+        squares = [(p - c) ** 2 for p, c in zip(points, self.centre, strict=True)]
+        return sum(squares) <= self.radius * self.radius
+
+    def bounds(self) -> Corners:
+        """centre ± radius."""
+        return around(self.centre, [self.radius] * len(self.centre))
+
+    def problems(self, case: Case) -> list[str]:
+        """Errors: wrong number of entries."""
+        return self.wrong_lengths(case, "centre")

@@ -1,0 +1,51 @@
+"""The torus; in 2D the ring."""
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from mpilbm.core.quantity import LENGTH
+from mpilbm.core.registry import register
+from mpilbm.model.case import Case
+from mpilbm.solids.shapes import Corners, Shape, around, number_of
+
+
+@register("shapes", "torus")
+class Torus(Shape):
+    """Tube of radius `tube` around a circle of `radius` about `axis`; in 2D a ring without axis."""
+
+    centre: Annotated[tuple[float, ...], LENGTH] = Field(
+        description="centre", examples=[[32, 32, 32]]
+    )
+    radius: Annotated[float, LENGTH] = Field(
+        gt=0, description="radius of the circle", examples=[12]
+    )
+    tube: Annotated[float, LENGTH] = Field(gt=0, description="radius of the tube", examples=[4])
+    axis: Literal["x", "y", "z"] | None = Field(None, description="axis of symmetry; 3D only")
+
+    @np.errstate(over="ignore", invalid="ignore")  # of distances that are too large
+    def inside(self, x: Any, y: Any, z: Any = None) -> Any:
+        """(distance from the axis - radius)² + (distance along it)² <= tube²."""
+        points = (x, y) if z is None else (x, y, z)
+        offsets = [p - c for p, c in zip(points, self.centre, strict=True)]
+        along = 0 if z is None else offsets.pop(number_of(self.axis))
+        around = sum(offset**2 for offset in offsets) ** 0.5
+        return (around - self.radius) ** 2 + along**2 <= self.tube * self.tube
+
+    def bounds(self) -> Corners:
+        """centre ± (radius + tube), along the axis ± tube."""
+        half = [self.radius + self.tube] * len(self.centre)
+        if len(half) == 3:
+            half[number_of(self.axis)] = self.tube
+        return around(self.centre, half)
+
+    def problems(self, case: Case) -> list[str]:
+        """Errors: wrong number of entries, no axis in 3D, an axis in 2D."""
+        problems = self.wrong_lengths(case, "centre")
+        if case.dimensions == 3 and self.axis is None:
+            problems.append('axis is missing; give axis = "x", "y" or "z"')
+        if case.dimensions == 2 and self.axis is not None:
+            problems.append(f"axis = {self.axis!r} has no meaning in 2D, where a torus is a ring; "
+                            "remove it")  # fmt: skip
+        return problems

@@ -1,0 +1,194 @@
+"""Computes the solid cells from shapes and masks of bodies; later bodies replace earlier ones."""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpilbm.model.case import Case
+from mpilbm.parallel.slabs import Slab
+from mpilbm.solids.masks import load_mask
+from mpilbm.solids.periodic_images import MovedSolid
+
+Piece = tuple[tuple[slice, ...], NDArray[np.bool_]]  # part of an array, and its solid cells
+
+POINTS = 2**20  # number of cell centres for which a shape is evaluated at a time
+
+
+def padded_ids(case: Case, slab: Slab, overlaps: dict | None = None) -> np.ndarray:
+    """Return the ids of the cells of a slab and its two neighbour planes, (planes + 2, rows, nx).
+
+    The id is 0 for fluid and beyond faces, and k + 1 for body k. overlaps: a dict to which the
+    number of cells of body j that belong to body k instead is added, {(j, k): cells}. Raises
+    CaseError for invalid masks.
+    """
+    dtype = np.uint8 if len(case.bodies) < 255 else np.uint16
+    ids = np.zeros((slab.planes + 2, *slab.shape[1:]), dtype)
+    _paint(case, slab.begin, slab.end, ids[1:-1], overlaps)
+    for local in (-1, slab.planes):
+        plane = slab.global_plane(local)
+        if plane is not None:
+            _paint(case, plane, plane + 1, ids[local + 1 : local + 2])
+    return ids
+
+
+def solids(case: Case, ids: NDArray[Any]) -> NDArray[Any]:
+    """The ids without those of bodies that conduct the scalar of a case, see Case.of_scalar."""
+    conducting = [1 + k for k, body in enumerate(case.bodies) if body.boundary.conducts]
+    return np.where(np.isin(ids, conducting), ids.dtype.type(0), ids) if conducting else ids
+
+
+def fluid_plane(case: Case, slab: Slab, local: int) -> NDArray[np.bool_]:
+    """Bool (rows, nx): whether the cells of a local plane, in or beyond the slab, are fluid.
+
+    False beyond faces of the box.
+    """
+    plane, fluid = slab.global_plane(local), np.zeros((1, *slab.shape[1:]), bool)
+    if plane is not None:
+        ids = np.zeros(fluid.shape, np.uint16)
+        _paint(case, plane, plane + 1, ids)
+        fluid = solids(case, ids) == 0
+    return fluid[0]
+
+
+def fluid_planes(case: Case, slab: Slab, ids: NDArray[Any]) -> Callable[[int], NDArray[np.bool_]]:
+    """Return a function of the local plane with the result of `fluid_plane`.
+
+    ids: see `padded_ids`; only planes outside `ids` are computed.
+    """
+
+    def plane(local: int) -> NDArray[np.bool_]:
+        near = -1 <= local <= slab.planes
+        return ids[local + 1] == 0 if near else fluid_plane(case, slab, local)
+
+    return plane
+
+
+def surroundings(case: Case, slab: Slab, fluid_cells: NDArray[np.int64]) -> dict[str, Any]:
+    """Return data on the planes next to a slab, which the numbering of the fluid cells needs.
+
+    around  int64 (ghost + 1 + planes + ghost + 1,), the number of fluid cells of each plane of the
+            slab, of the ghost planes and of one more plane on each side; 0 beyond a face
+    beside  bool (rows, nx) for each ghost plane below and above the slab, whether cells are fluid
+    wraps   whether rows are periodic, and whether x is
+    """
+    periodic, beyond = case.domain.periodic, case.ghost + 1
+    places = (*range(-beyond, 0), *range(slab.planes, slab.planes + beyond))
+    fluid = [fluid_plane(case, slab, local) for local in places]
+    return {
+        "around": np.insert(np.count_nonzero(fluid, axis=(1, 2)), beyond, fluid_cells),
+        "beside": fluid[1:-1],
+        "wraps": (periodic[1] or case.dimensions == 2, periodic[0]),
+    }
+
+
+def neighbour_flags(case: Case, slab: Slab, ids: NDArray[Any]) -> NDArray[Any]:
+    """Return Geometry.flags from the ids of a slab, see `padded_ids`."""
+    fluid, lattice = ids == 0, case.lattice
+    for local in (-1, slab.planes):
+        if slab.global_plane(local) is None:
+            fluid[local + 1] = False
+    flags = np.empty(fluid[1:-1].shape, np.uint8 if len(lattice.stencil) < 8 else np.uint16)
+    whole = fluid.all(axis=(1, 2))
+    known: dict[tuple[int, int], NDArray[Any]] = {}  # of blocks without solids, by parity and size
+    for begin, end in slab.blocks(POINTS):
+        plane, around = slab.begin + begin, fluid[begin : end + 2]
+        key = plane % lattice.volume, end - begin
+        if not whole[begin : end + 2].all():
+            flags[begin:end] = _flags(case, plane, around, flags.dtype)
+        else:
+            if key not in known:
+                known[key] = _flags(case, plane, around, flags.dtype)
+            flags[begin:end] = known[key]
+    return flags
+
+
+def _flags(case: Case, plane: int, around: NDArray[np.bool_], dtype: np.dtype) -> NDArray[Any]:
+    """The flags of a block of planes; see `neighbours`."""
+    flags = around[1:-1].astype(dtype)
+    for k, c in enumerate(case.lattice.stencil):
+        flags |= neighbours(case, plane, around, c).astype(dtype) << dtype.type(1 + k)
+    return flags
+
+
+def neighbours(
+    case: Case, plane: int, around: NDArray[np.bool_], c: tuple[int, ...]
+) -> NDArray[np.bool_]:
+    """Bool (planes, rows, nx): whether the neighbours at c of the cells of a block are fluid.
+
+    plane: the first one of the block. around: (planes + 2, rows, nx), the fluid cells of the block
+    and of the planes next to it.
+    """
+    dplane, drow, dx = case.lattice.offset_of(c)
+    found, periodic = around[1 + dplane : len(around) - 1 + dplane], case.domain.periodic
+    if drow:
+        found = _moved(found, drow, 1, periodic[1])
+    if dx:
+        moved = _moved(found, dx, 2, periodic[0])
+        if case.lattice.staggered:  # in every second row the neighbour has the index of the cell
+            planes, rows = np.ogrid[plane : plane + len(found), : found.shape[1]]
+            odd = ((planes + rows) % 2)[:, :, None]
+            moved = np.where(odd == (dx < 0), found, moved)
+        found = moved
+    return found
+
+
+def _moved(fluid: NDArray[np.bool_], step: int, axis: int, periodic: bool) -> NDArray[np.bool_]:
+    """The values one step along an axis; False beyond faces that are not periodic."""
+    found = np.empty_like(fluid)
+    source, target = (np.moveaxis(each, axis, 0) for each in (fluid, found))
+    to, end = (slice(None, -1), -1) if step > 0 else (slice(1, None), 0)
+    target[to] = source[1:] if step > 0 else source[:-1]
+    target[end] = source[-1 - end] if periodic else False
+    return found
+
+
+def _paint(
+    case: Case, begin: int, end: int, ids: NDArray[Any], overlaps: dict | None = None
+) -> None:
+    """Set ids (end - begin, rows, nx) to k + 1 where body k is, one body after another."""
+    for k, body in enumerate(case.bodies):
+        if body.shape is None:
+            assert body.mask is not None  # a body has a shape or a mask
+            solid = load_mask(body.mask, case, begin, end, f"body.{k}.mask")
+            pieces: Iterable[Piece] = [((slice(None),), solid)]
+        else:
+            images = body.shape.in_box(case.domain).images
+            pieces = chain.from_iterable(_pieces(image, case, begin, end) for image in images)
+        for where, solid in pieces:
+            if overlaps is not None and k:
+                counts = np.bincount(ids[where][solid], minlength=1)
+                for j in np.flatnonzero(counts[1 : k + 1]):
+                    overlaps[int(j), k] = overlaps.get((int(j), k), 0) + int(counts[j + 1])
+            np.copyto(ids[where], k + 1, where=solid)
+
+
+def _pieces(shape: MovedSolid, case: Case, begin: int, end: int) -> Iterator[Piece]:
+    """Yield (slices, bool array of solid cells) of planes begin..end, covering a shape's bounds."""
+    (_, all_rows, nx), lattice = case.shape, case.lattice
+    lower, upper = shape.bounds()
+    axes = {2: (1, None, 0), 3: (2, 1, 0)}[case.dimensions]  # plane, row, x -> coordinate
+    limits = ((begin, end), (0, all_rows), (0, nx))
+    apart = (1, 1, lattice.volume)  # nodes of the box from a cell to the next
+    ranges = [
+        # one more cell on each side, in case of rounding errors
+        limit if axis is None else tuple(int(cell) for cell in np.clip(
+            (np.floor((lower[axis] - 0.5) / n) - n + 1, np.ceil((upper[axis] - 0.5) / n) + 1),
+            *limit))
+        for axis, limit, n in zip(axes, limits, apart, strict=True)
+    ]  # fmt: skip
+    (first, last), rows, row = ranges
+    step = max(1, POINTS // max(1, (rows[1] - rows[0]) * (row[1] - row[0])))
+    for plane in range(first, last, step):
+        spans = (plane, min(plane + step, last)), rows, row
+        at = np.meshgrid(*(np.arange(*span) for span in spans), indexing="ij", sparse=True)
+        grid = at[0] + 0.5, at[1] + 0.5, lattice.x(*at) + 0.5
+        points = dict(zip(axes, grid, strict=True))
+        solid = shape.inside(*(points[axis] for axis in range(case.dimensions)))
+        where = tuple(
+            slice(a - offset, b - offset)
+            for (a, b), offset in zip(spans, (begin, 0, 0), strict=True)
+        )
+        yield where, np.broadcast_to(solid, tuple(b - a for a, b in spans))

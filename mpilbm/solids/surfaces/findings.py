@@ -1,0 +1,183 @@
+"""What `check` and the start of a run report about a surface in its box."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+
+from mpilbm.core.units import counted
+from mpilbm.model.box import Domain
+from mpilbm.model.case import Case
+from mpilbm.model.findings import NOTE, SERIOUS, WARNING, Finding
+from mpilbm.solids.shapes import Corners, Flow
+from mpilbm.solids.surfaces import fit
+from mpilbm.solids.surfaces.examine import THIN, Parts, Place
+from mpilbm.solids.surfaces.sizes import y_plus
+
+# share of sheets among the parts met by lines above which the body itself is a sheet
+MOSTLY = 0.1
+COARSE = 8  # cells across the smallest side
+BLOCKED = 0.05  # share of the cross-section above which results usually need a correction
+BESIDE = 0.5  # cells from a free-slip face to a sheet
+VISCOUS = 5  # y+ at the edge of the viscous sublayer
+
+Area = Callable[[int, Domain], float | None]
+
+
+@dataclass(frozen=True)
+class Body:
+    """A surface in the box.
+
+    where     key of the shape
+    sides     corners of the bounding box
+    inverted  whether the fluid is inside
+    repaired  a sentence on the repair of the surface, or an empty one
+    """
+
+    where: str
+    sides: Corners
+    inverted: bool
+    repaired: str
+
+    @property
+    def size(self) -> tuple[float, ...]:
+        """The lengths of the sides."""
+        return tuple(b - a for a, b in zip(*self.sides, strict=True))
+
+
+def sheets(parts: Parts) -> list[str]:
+    """A line if the body is mostly a sheet thinner than a cell."""
+    if parts.sheets.count <= MOSTLY * parts.pieces:
+        return []
+    return [
+        f"is a sheet: {_sheets(parts)}; allowed: bodies at least one cell thick; refine the box, "
+        "give the sheet a thickness of two cells or more, or set thin = true, which makes its "
+        "surface a wall between fluid cells"
+    ]
+
+
+def refused(case: Case, sides: Corners) -> list[str]:
+    """A line for each reason why a surface with `thin` cannot be used; sides: its corners."""
+    found = []
+    if case.coupling:
+        found.append(
+            "has thin = true with coupled fluids, whose forces act through the sheet; allowed: a "
+            "single fluid; remove thin and thicken the sheet to two cells or more"
+        )
+    for face in (f for each in case.boundaries if each.mirrors for f in each.where):
+        axis = "xyz".index(face[0])
+        low, high = sides[0][axis], sides[1][axis]
+        beyond = low < BESIDE if face[1] == "-" else high > case.domain.size[axis] - BESIDE
+        if beyond:
+            found.append(
+                f"has thin = true and reaches from {'xyz'[axis]} = {low:.4g} to {high:.4g}, to the "
+                f"free-slip face '{face}', whose mirrored links would pass it; allowed: {BESIDE} "
+                "cells or more from the face; move it, or simulate both halves of the flow"
+            )
+    return found
+
+
+def _sheets(parts: Parts) -> str:
+    return (
+        f"at {counted(parts.sheets.count, 'place')} of {parts.pieces:,} that lines through the "
+        f"cell centres meet, it is thinner than one cell and between the centres, "
+        f"{_first(parts.sheets)}"
+    )
+
+
+def of_surface(
+    case: Case, body: Body, parts: Parts | None, area: Area, flow: Flow
+) -> list[Finding]:
+    """Return the findings about a surface; area: Shape.frontal_area; parts: None with `thin`."""
+    found = [Finding(NOTE, body.where, body.repaired)] if body.repaired else []
+    found += fit.outside(body.where, *body.sides, case.domain, sheet=parts is None)
+    found += [*_quality(body, parts), *_thin(body, parts)] if parts else []
+    found.append(_sides(body, coarse=parts is not None and min(body.size) < COARSE))
+    if not body.inverted and flow.axis is not None:
+        found += [*_blockage(case, body, area, flow.axis), *_first_cell(case, body, flow)]
+    return found
+
+
+def _quality(body: Body, parts: Parts) -> list[Finding]:
+    """The orientation, and overlapping parts."""
+    found = []
+    if parts.mixed:
+        found.append(Finding(
+            NOTE, body.where,
+            "the triangles have no common orientation; solid cells do not depend on it, but "
+            "overlapping parts cannot be found; orient the normals to see them",
+        ))  # fmt: skip
+    if parts.doubled.count:
+        found.append(Finding(
+            SERIOUS, body.where,
+            f"parts of the surface overlap or intersect: {counted(parts.doubled.count, 'cell')} "
+            f"in an even number of parts, {_first(parts.doubled)}, are fluid; unite the parts in "
+            "the program that made the file",
+        ))  # fmt: skip
+    return found
+
+
+def _thin(body: Body, parts: Parts) -> list[Finding]:
+    """Sheets and thin parts."""
+    found = []
+    if parts.sheets.count:
+        found.append(Finding(
+            SERIOUS, body.where,
+            f"{_sheets(parts)}; the fluid passes there; set thin = true, refine the box, or "
+            "thicken these parts",
+        ))  # fmt: skip
+    thin = parts.thin.count - parts.sheets.count
+    if thin > 0:
+        found.append(Finding(
+            WARNING, body.where,
+            f"thinner than {THIN} cells at {counted(thin, 'place')} of {parts.pieces:,}, "
+            f"{_first(parts.thin)}; such parts are not resolved; refine the box",
+        ))  # fmt: skip
+    return found
+
+
+def _sides(body: Body, coarse: bool) -> Finding:
+    """The cells along the sides; coarse: whether there are too few along the smallest."""
+    return Finding(
+        WARNING if coarse else NOTE, body.where,
+        f"the sides of the bounding box are {fit.by(body.size)} cells"
+        + (f"; the smallest has fewer than {COARSE} cells; refine the box" * coarse),
+    )  # fmt: skip
+
+
+def _blockage(case: Case, body: Body, area: Area, axis: int) -> list[Finding]:
+    """The frontal area, relative to the cross-section of the box."""
+    size = case.domain.size
+    front = area(axis, case.domain) or 0.0
+    share = front / prod(n for k, n in enumerate(size) if k != axis)
+    what = "frontal area" if case.dimensions == 3 else "frontal width"
+    unit = "cells^2" if case.dimensions == 3 else "cells"
+    return [Finding(
+        WARNING if share > BLOCKED else NOTE, body.where,
+        f"the {what} across {'xyz'[axis]} is {front:.5g} {unit}, {share:.2%} of the cross-section "
+        "of the box"
+        + (f"; above {BLOCKED:.0%} the sides of the box change the forces; enlarge the box, or "
+           "correct for the blockage" * (share > BLOCKED)),
+    )]  # fmt: skip
+
+
+def _first_cell(case: Case, body: Body, flow: Flow) -> list[Finding]:
+    """y+ of the first cell from the friction of a flat plate."""
+    if not flow.speed or flow.axis is None or not body.size[flow.axis]:
+        return []
+    nu = min(fluid.viscosity for fluid in case.fluids)
+    length = body.size[flow.axis]
+    value = y_plus(flow.speed, length, nu)
+    coarse = value > VISCOUS
+    return [Finding(
+        WARNING if coarse else NOTE, body.where,
+        f"y+ of the first cell is about {float(f'{value:.2g}'):g}, as at a flat plate with the "
+        f"Reynolds number {flow.speed * length / nu:.3g}"
+        + (f"; above {VISCOUS} the viscous sublayer is not resolved, and friction and separation "
+           "are inaccurate; refine the box or lower the Reynolds number" * coarse),
+    )]  # fmt: skip
+
+
+def _first(place: Place) -> str:
+    """Text for the first of several places."""
+    at = ", ".join(f"{axis}={n:.4g}" for axis, n in zip("xyz", place.first, strict=False))
+    return f"the first at {at}"

@@ -1,0 +1,280 @@
+"""Data that a boundary reads for each of its links: distance of the wall, cells along the link."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpilbm.model.case import Case, Surface
+from mpilbm.parallel.slabs import Slab
+from mpilbm.physics.boundary_capabilities import Behind, LinkValue, PerLink
+from mpilbm.solids.cut_links import crossed, sheet_of
+from mpilbm.solids.link_set import LinkSet
+from mpilbm.solids.owners import Owner
+from mpilbm.solids.surface_normals import along_normal
+
+LINKS = 2**16  # number of links whose distances are computed at a time
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+FluidPlane = Callable[[int], Flags]  # local plane, in or beyond the slab -> where it is fluid
+
+
+def fluid_at(fluid: FluidPlane, planes: Ints, numbers: Ints) -> Flags:
+    """Whether cells are fluid; cells are given by local plane and row * nx + x in the plane."""
+    found = np.zeros(planes.size, bool)
+    for local in np.unique(planes):
+        mine = np.flatnonzero(planes == local)
+        found[mine] = fluid(int(local)).reshape(-1)[numbers[mine]]
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """n links of a slab, in the order in which their populations are staged.
+
+    at              int (n, D), the coordinates (x, y[, z]) of the cells in the full lattice
+    c               int (n, D), the directions c_i of the incoming populations
+    owner           (n,), the places of the owners
+    blocked         bool (n,), whether nothing streams into the cell along c_i; False is possible
+                    for boundaries that set the whole cell
+    blocked_behind  bool (n,), the same along -c_i
+    along           function of k that returns the cells x + k c_i, int64 (n,), and whether these
+                    are fluid and not behind a sheet, bool (n,); other cells are replaced by x
+    """
+
+    at: Ints
+    c: Ints
+    owner: Ints
+    blocked: Flags
+    blocked_behind: Flags
+    along: Callable[[int], tuple[Ints, Flags]]
+
+
+@dataclass(frozen=True, eq=False)
+class MirrorSource:
+    """The sources of the populations of mirrored links: cells, int64 (n,), and directions (n,).
+
+    These are the cells x - c_i + m and the directions r with c_r = c_i - 2 m, where m is the part
+    of c_i along mirrored axes. Cells are numbered as in EntryList.cells, including ghost planes.
+    """
+
+    cells: Ints
+    direction: Ints
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LinkData:
+    """The data that a boundary reads for each of its n links; None or empty if it reads none.
+
+    distance       float64 (n,), q, the distance to the wall divided by the length of the link
+    along_normal   float64 (n,), c_i.n with the normal n of the surface
+    linear         bool (n,), whether a cell for the quadratic interpolation is missing
+    mirrored_axes  bool (n, D), the axes along which a link is mirrored
+    behind         for k = 1, 2 the cells x + k c_i, int64 (n,), including ghost planes
+    mirror         sources of mirrored links, in layouts that store fluid cells only
+    fallbacks      {sentence: number of links for which it applies}
+    """
+
+    distance: Floats | None = None
+    along_normal: Floats | None = None
+    linear: Flags | None = None
+    mirrored_axes: Flags | None = None
+    behind: tuple[Ints, ...] = ()
+    mirror: MirrorSource | None = None
+    fallbacks: dict[str, int] = field(default_factory=dict)
+
+    def only(self, mine: Flags) -> "LinkData":
+        """The data of the links where the mask is True."""
+        mirror = self.mirror and MirrorSource(self.mirror.cells[mine], self.mirror.direction[mine])
+        return replace(
+            self,
+            distance=None if self.distance is None else self.distance[mine],
+            along_normal=None if self.along_normal is None else self.along_normal[mine],
+            linear=None if self.linear is None else self.linear[mine],
+            mirrored_axes=None if self.mirrored_axes is None else self.mirrored_axes[mine],
+            behind=tuple(cells[mine] for cells in self.behind),
+            mirror=mirror,
+        )
+
+
+def links_of(
+    case: Case, slab: Slab, fluid: FluidPlane, owners: tuple[Owner, ...], cells: Ints, owner: Any,
+    links: LinkSet, blocked: LinkSet,
+) -> Links:  # fmt: skip
+    """Return the links of entries.
+
+    owners: all owners of the case; owner: places of those of the entries; blocked:
+    Ownership.blocked.
+    """
+    lattice = case.lattice
+    entry, i = links.unpack()
+    plane, row, k = np.unravel_index(cells[entry], (slab.planes, *slab.shape[1:]))
+    x = lattice.x(plane + slab.begin, row, k)
+    at = np.stack([x, row, plane + slab.begin] if lattice.D == 3 else [x, plane + slab.begin], 1)
+    c = np.array(lattice.c, np.int64)[i]
+    size, periodic = np.array(case.domain.size), np.array(case.domain.periodic)
+
+    def along(k: int) -> tuple[Ints, Flags]:
+        there = at + k * c
+        inside = (((there >= 0) & (there < size)) | periodic).all(axis=1)
+        planes = there[:, -1] - slab.begin
+        row, x = there[:, 1] * (lattice.D == 3) % slab.shape[1], there[:, 0] % size[0]
+        number = np.where(inside, row, 0) * slab.shape[2] + np.where(inside, x, 0) // lattice.volume
+        found = np.zeros(len(there), bool)
+        found[inside] = fluid_at(fluid, planes[inside], number[inside])
+        if any(sheet_of(case, each) is not None for each in owners):
+            found &= ~crossed(case, owners, at.T + 0.5, k * c.T.astype(float))
+        there = planes * slab.shape[1] * slab.shape[2] + number
+        return np.where(found, there, cells[entry]), found
+
+    behind = blocked.contains(entry, np.array(lattice.opp)[i])
+    return Links(at, c, owner[entry], blocked.contains(entry, i), behind, along)
+
+
+def link_data(
+    case: Case, slab: Slab, per_link: PerLink, owners: tuple[Owner, ...], links: Links, listed: bool
+) -> LinkData:
+    """Return the data that `per_link` requires; listed: see Layout.listed."""
+    find = {
+        LinkValue.DISTANCE: distances,
+        LinkValue.DISTANCE_CENTRAL: distances_between_cells,
+        LinkValue.DISTANCE_QUADRATIC: distances_for_parabola,
+        LinkValue.DISTANCE_ONLY: plain_distances,
+        LinkValue.NORMAL: along_normals,
+        LinkValue.MIRROR_AXES: mirror_axes,
+    }[per_link.value]
+    found, counts = find(case, owners, links)
+    mirror = None
+    if found.mirrored_axes is not None and listed:
+        mirror = mirrored(case, slab, links, found.mirrored_axes)
+    planes = 0 if per_link.behind is Behind.NOTHING else 2
+    behind = tuple(links.along(k)[0] for k in range(1, 1 + planes))
+    fallbacks = dict(zip(per_link.fallbacks, counts, strict=True))
+    return replace(found, behind=behind, mirror=mirror, fallbacks=fallbacks)
+
+
+Found = tuple[LinkData, tuple[int, ...]]  # data, and the number of links for each fallback
+
+
+def distances(case: Case, owners: tuple[Owner, ...], links: Links) -> Found:
+    """Return q, the distance to the wall in links, and the number of replaced values.
+
+    q is 1/2 at faces, masks and shapes without a surface. It is replaced by 1/2 where q < 1/2 and
+    nothing streams in from the other side of the cell.
+    """
+    q = _of_shapes(case, owners, links)
+    replaced = (q < 0.5) & links.blocked_behind
+    q[replaced] = 0.5
+    return LinkData(distance=q), (int(np.count_nonzero(replaced)),)
+
+
+def distances_between_cells(case: Case, owners: tuple[Owner, ...], links: Links) -> Found:
+    """Return q, replaced by 1/2 where nothing streams in from the other side of the cell.
+
+    The second result is the number of replaced values.
+    """
+    q = _of_shapes(case, owners, links)
+    replaced = (q != 0.5) & links.blocked_behind
+    q[replaced] = 0.5
+    return LinkData(distance=q), (int(np.count_nonzero(replaced)),)
+
+
+def plain_distances(case: Case, owners: tuple[Owner, ...], links: Links) -> Found:
+    """Return q, and the number of links whose cell x + c_i is not fluid."""
+    lacks = links.blocked & ~links.along(1)[1]
+    q = _of_shapes(case, owners, links)
+    return LinkData(distance=q), (int(np.count_nonzero(lacks)),)
+
+
+def distances_for_parabola(case: Case, owners: tuple[Owner, ...], links: Links) -> Found:
+    """Return q as `distances`, and the flag `linear`, with the numbers of links for both fallbacks.
+
+    linear is True where x + c_i or x + 2 c_i is not fluid or lies beyond a pressure jump, where the
+    density differs. Links with q = 1/2 do not count, because linear and quadratic interpolation
+    agree there.
+    """
+    found, (replaced,) = distances(case, owners, links)
+    q = found.distance
+    inside = links.along(1)[1] & links.along(2)[1]
+    linear = links.blocked_behind | ~inside | _beyond_jumps(case, links)
+    return replace(found, linear=linear), (replaced, int(np.count_nonzero(linear & (q != 0.5))))
+
+
+def along_normals(case: Case, owners: tuple[Owner, ...], links: Links) -> Found:
+    """Return c_i.n, 1 for shapes without a surface; there are no fallbacks."""
+    found = np.ones(len(links.at))
+    for shape, some in _with_surface(case, owners, links):
+        found[some] = along_normal(shape, links.at[some].T + 0.5, links.c[some].T)
+    return LinkData(along_normal=found), ()
+
+
+def mirror_axes(case: Case, owners: tuple[Owner, ...], links: Links) -> Found:
+    """Return the axes along which links are mirrored, see FreeSlip; there are no fallbacks."""
+    return LinkData(mirrored_axes=_crossed(case, links)), ()
+
+
+def _of_shapes(case: Case, owners: tuple[Owner, ...], links: Links) -> Floats:
+    """Return q where a shape with a surface defines it, otherwise 1/2."""
+    q = np.full(len(links.at), 0.5)
+    for shape, some in _with_surface(case, owners, links):
+        q[some] = shape.distance(links.at[some].T + 0.5, -links.c[some].T)
+        turned = np.flatnonzero(_crossed(case, links)[some].any(axis=1))
+        q[some[turned]] = _off_mirrors(case, shape, links, some[turned])
+    return q
+
+
+def _with_surface(
+    case: Case, owners: tuple[Owner, ...], links: Links
+) -> Iterator[tuple[Surface, Ints]]:
+    """Yield each shape with a surface and the numbers of some of its links, at most LINKS."""
+    for owner in owners:
+        shape = None if owner.body is None else case.bodies[owner.body].shape
+        mine = np.flatnonzero(links.owner == owner.place)
+        if shape is None or not shape.has_surface or not mine.size:
+            continue
+        for begin in range(0, mine.size, LINKS):
+            yield shape.in_box(case.domain), mine[begin : begin + LINKS]
+
+
+def _off_mirrors(case: Case, shape: Surface, links: Links, mine: Ints) -> Floats:
+    """Return q of links that are reflected at a free-slip face, half-way to the shape."""
+    c = links.c[mine]
+    start, at_face = links.at[mine] + 0.5, links.at[mine] + 0.5 - c / 2
+    after = np.where(_crossed(case, links)[mine], c, -c)
+    before, behind = (
+        shape.distance(a.T, step.T / 2) / 2 for a, step in ((start, -c), (at_face, after))
+    )
+    return np.where(shape.inside(*at_face.T), before, 0.5 + behind)
+
+
+def _crossed(case: Case, links: Links) -> Flags:
+    """Bool (n, D): the axes along which links leave the box."""
+    there, size = links.at - links.c, np.array(case.domain.size)
+    return ((there < 0) | (there >= size)) & ~np.array(case.domain.periodic)
+
+
+def _beyond_jumps(case: Case, links: Links) -> Flags:
+    """Bool (n,): whether a pressure jump lies between the cells x and x + 2 c_i."""
+    joined = {face[0] for each in case.boundaries if each.joins_faces for face in each.where}
+    jumps = np.array([axis in joined for axis in "xyz"[: case.dimensions]])
+    there = links.at + 2 * links.c
+    return (((there < 0) | (there >= np.array(case.domain.size))) & jumps).any(axis=1)
+
+
+def mirrored(case: Case, slab: Slab, links: Links, axes: Flags) -> MirrorSource:
+    """Return the sources of the incoming populations of links mirrored along `axes`."""
+    lattice = case.lattice
+    m = links.c * axes
+    each = 3 ** np.arange(lattice.D)  # (c + 1) @ each numbers the vectors with c_a = -1, 0, 1
+    number = np.zeros(3**lattice.D, np.int64)
+    number[(np.array(lattice.c) + 1) @ each] = np.arange(lattice.Q)
+    direction = number[(links.c - 2 * m + 1) @ each]
+    *inner, last = (links.at - links.c + m).T
+    inner = [n % size for n, size in zip(inner, case.domain.size, strict=False)]
+    row = inner[1] if lattice.D == 3 else 0
+    plane = last - slab.begin
+    return MirrorSource((plane * slab.shape[1] + row) * slab.shape[2] + inner[0], direction)

@@ -1,0 +1,141 @@
+"""Runs a case in a reference and in variants, and compares results, speed and memory."""
+
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from mpilbm.case.case import parse_case
+from mpilbm.core.errors import CaseError, MpilbmError, NonFiniteError
+from mpilbm.parallel.agree import on_root
+from mpilbm.parallel.communicator import Communicator
+from mpilbm.run.simulation import Simulation
+from mpilbm.solver.memory import plan as memory_plan
+from mpilbm.view.bench.measure import timed, worth_timing
+from mpilbm.view.comparison.deviations import Results, Sample, deviations
+from mpilbm.view.comparison.variants import Variant, reference, shortened
+
+SECONDS = 10.0  # of the case itself, without a given number of steps
+LEAST_STEPS, REPEATS = 100, 3
+FORCE_SAMPLES = 10  # in the second half of the steps
+DERIVED = ("vorticity", "q_criterion")  # fields that are computed from u
+
+
+class Comparison:
+    """The shortened case and the results of its reference, on the ranks of `comm`.
+
+    `tables` and `path` are those of the case. The reference runs in float64; without `steps` the
+    case runs as many steps as take about SECONDS, at most its own number. `layout` is that of the
+    case, also where it is "auto". Collective; raises CaseError or NonFiniteError if the case or
+    its reference cannot run.
+    """
+
+    def __init__(self, tables: dict[str, Any], path: Path, comm: Communicator, steps: int | None):
+        self.path, self.comm = path, comm
+        own = parse_case(tables, path)
+        self.last = own.run.steps
+        with self.opened(shortened(tables, own.run.steps, "")) as sim:
+            self.layout = sim.case.layout.name
+            self.device = sim.context.solver.device.description
+            self.steps = min(steps or _affordable(sim), self.last)
+        self.short = shortened(tables, self.steps, self.layout)
+        self.reference = Results()
+        self.own_figures: dict[str, Any] = {}  # of the case, which is a variant of each kind
+        try:
+            self.reference_row = self._run(reference(self.short), self.reference)
+        except MpilbmError as error:
+            kind = NonFiniteError if isinstance(error, NonFiniteError) else CaseError
+            raise kind(
+                ["the reference in float64 cannot run; a smaller box may fit "
+                 "(--set domain.size=…)", *error.problems]
+            ) from error  # fmt: skip
+
+    def opened(self, tables: dict[str, Any]) -> Simulation:
+        """A simulation of these tables."""
+        return Simulation(parse_case(tables, self.path), self.comm)
+
+    @property
+    def sampled(self) -> tuple[int, ...]:
+        """The steps at which fields are compared: the middle, and the last."""
+        return tuple(sorted({max(1, self.steps // 2), self.steps}))
+
+    def row(self, variant: Variant) -> dict[str, Any]:
+        """Names, figures and deviations of a variant, or its `problem`. Collective."""
+        names, own = self._names(variant.tables), self._names(self.short)
+        row = {"kind": variant.kind, "own": names == own, **names}
+        if names != own:
+            return row | self._measured(variant.tables)
+        self.own_figures = self.own_figures or self._measured(variant.tables)
+        return row | self.own_figures
+
+    def _measured(self, tables: dict[str, Any]) -> dict[str, Any]:
+        """Figures and deviations of a variant, or its `problem`. Collective."""
+        results = Results()
+        try:
+            figures = self._run(tables, results)
+        except CaseError as error:
+            found = (problem.removeprefix(f"{self.path}: ") for problem in error.problems)
+            return {"problem": f"cannot run: {'; '.join(found)}"}
+        except NonFiniteError as error:
+            return {"problem": f"became unstable: not finite at step {error.step}"}
+
+        def compare() -> dict[str, dict[str, float | None]]:
+            steps = {"half": self.sampled[0], "end": self.steps}
+            return {when: deviations(results, self.reference, step) for when, step in steps.items()}
+
+        return figures | on_root(self.comm, compare)
+
+    def _names(self, tables: dict[str, Any]) -> dict[str, str]:
+        """What the table shows of a variant; also of one that is not allowed."""
+        formats = {"compute": "float32", "storage": "float32"} | tables.get("precision", {})
+        fluids: Any = tables.get("fluid")
+        parts = fluids if isinstance(fluids, list) else [tables]
+        collisions = dict.fromkeys(part.get("collision", {}).get("name", "bgk") for part in parts)
+        return {
+            "layout": tables["layout"]["name"],
+            "collision": ", ".join(collisions),
+            "compute": formats["compute"],
+            "storage": formats["storage"],
+        }
+
+    def _run(self, tables: dict[str, Any], results: Results) -> dict[str, Any]:
+        """Run a shortened case into `results`, and return its speed and memory. Collective."""
+        with self.opened(tables) as sim:
+            weighed = bool(sim.case.needs.weighed)
+            every = max(1, self.steps // (2 * FORCE_SAMPLES))
+            for end in self.sampled:
+                while sim.step < end:
+                    sim.run(min(every, end - sim.step))
+                    if weighed and 2 * sim.step >= self.steps:
+                        results.forces.append(list(sim.forces().values()))
+                results.samples[end] = _sample(sim)
+            return _speed(sim)
+
+
+def _affordable(sim: Simulation) -> int:
+    """The number of steps that take about SECONDS."""
+    solver, comm = sim.context.solver, sim.comm
+    steps = worth_timing(solver, comm)
+    return max(LEAST_STEPS, round(SECONDS * steps / timed(solver, comm, steps)))
+
+
+def _sample(sim: Simulation) -> Sample:
+    names = [name for name in sim.context.solver.field_names if name not in DERIVED]
+    fields = {name: sim.field(name) for name in sorted(names, key=lambda name: name != "u")}
+    known = {name: values for name, values in fields.items() if values is not None}
+    return Sample(known, sim.field("solid"), sim.sums())
+
+
+def _speed(sim: Simulation) -> dict[str, Any]:
+    """GLUPS (10^9 updates of fluid cells a second, the median), and bytes of all devices."""
+    solver, comm = sim.context.solver, sim.comm
+    steps = worth_timing(solver, comm)
+    seconds = [timed(solver, comm, steps) for _ in range(REPEATS)]
+    geometry = solver.geometry
+    fluid = sum(comm.allgather(int(geometry.fluid_cells.sum())))
+    of = solver.case, solver.slab, geometry.lists, geometry.around
+    rates = [fluid * steps / each / 1e9 for each in seconds]
+    return {
+        "glups": median(rates),
+        "spread": [min(rates), max(rates)],
+        "bytes": sum(comm.allgather(memory_plan.slab_bytes(*of))),
+    }

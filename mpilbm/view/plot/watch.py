@@ -1,0 +1,201 @@
+"""`mpilbm watch`: the progress and the curves of a run in a terminal, read from its files."""
+
+import re
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mpilbm.core.errors import CommandError
+from mpilbm.core.files.sealed_json import unsealed
+from mpilbm.core.machine import terminal
+from mpilbm.core.printable import one_line
+from mpilbm.outputs.core.summary import RUNNING
+from mpilbm.outputs.drawing.ranges import shown_range
+from mpilbm.outputs.points.series import read
+from mpilbm.storage.csv_log import COEFFICIENTS, lines, short
+from mpilbm.storage.own_files import STEADY, SUMMARY
+from mpilbm.storage.tables.aside import BEFORE
+from mpilbm.view.plot.curves import curve
+from mpilbm.view.results.state import RunState, state_of
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+TAIL_BYTES = 4 << 20  # of a CSV file; curves of longer ones begin later
+MONITORED = ("kinetic_energy", "max_speed", "mass", "enstrophy")
+MOST_CURVES, HEIGHT, HEAD, NARROW = 12, 6, 5, 90  # HEAD: lines besides the curves
+PERIOD = 1.0  # seconds
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A quantity over the steps."""
+
+    title: str
+    steps: list[float]
+    values: list[float]
+    logarithmic: bool = False
+
+    @property
+    def limits(self) -> tuple[tuple[float, float], str]:
+        """The range that is shown, and how many points are outside, in words."""
+        found = shown_range(np.array(self.steps), [np.array(self.values)])
+        if self.logarithmic or found is None:
+            return (-inf, inf), ""
+        return (found.low, found.high), found.note
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is shown of a run: its title, its state and its curves."""
+
+    title: str
+    run: RunState
+    curves: tuple[Curve, ...]
+
+
+def look(folder: Path) -> Shown:
+    """The run in an output folder; CommandError if there is none."""
+    path = folder / SUMMARY
+    try:
+        summary: dict[str, Any] = unsealed(path.read_text("utf-8"), verify=False)
+    except FileNotFoundError:
+        raise CommandError(
+            f"{folder} contains no {SUMMARY}; name the output folder of a run, such as case.out"
+        ) from None
+    except (OSError, ValueError) as error:
+        problem = getattr(error, "strerror", None) or error
+        raise CommandError(
+            f"{path} cannot be read: {problem}; name the output folder of a run, such as case.out"
+        ) from None
+    title = one_line(str(summary.get("title") or folder.resolve().name))
+    return Shown(title, state_of(folder, summary), tuple(curves_of(folder)))
+
+
+def curves_of(folder: Path) -> Iterator[Curve]:
+    """The curves of the residual, the monitor, the forces and the probes of a run."""
+    for path in (folder / STEADY, folder / "monitor.csv", *sorted(folder.glob("forces_*.csv")),
+                 *sorted(folder.glob("probe_*.csv"))):  # fmt: skip
+        header, rows = table(path)
+        if not len(rows) or re.search(BEFORE, path.stem):
+            continue
+        for name in chosen(path.name, header):
+            values = rows[:, header.index(name)].tolist()
+            title = f"{path.stem}: {name}"
+            yield Curve(title, rows[:, 0].tolist(), values, path.name == STEADY)
+    for path in sorted(folder.glob("probe_*.h5")):
+        yield from () if re.search(BEFORE, path.stem) else probe_curves(path)
+
+
+def probe_curves(path: Path) -> Iterator[Curve]:
+    """The first component of each field at the first point of a table."""
+    try:
+        rows = read(path)
+    except (OSError, RuntimeError, KeyError):  # not complete yet, or another file
+        return
+    steps = rows["step"].tolist()
+    for name, values in rows.items():
+        if name not in ("step", "time") and steps and values.ndim > 1 and values[0].size:
+            first = values.reshape(len(steps), -1)[:, 0].tolist()
+            axis = " x" if values.ndim == 3 else ""
+            yield Curve(f"{path.stem}: {name}{axis}, point 0", steps, first)
+
+
+def chosen(file: str, header: list[str]) -> list[str]:
+    """The columns of a file that are drawn."""
+    if file == STEADY:
+        return ["residual"]
+    if file == "monitor.csv":
+        return [name for name in MONITORED if name in header]
+    names = header[2:]
+    if file.startswith("forces_"):
+        coefficients = [name for name in names if short(name) in COEFFICIENTS]
+        return coefficients or [name for name in names if name.startswith("force_")][:2]
+    return names[:2]
+
+
+def table(path: Path) -> tuple[list[str], np.ndarray]:
+    """The columns of a CSV file, and its last complete rows; ([], no rows) if it is none."""
+    try:
+        with open(path, "rb") as file:
+            header = file.readline().decode(errors="replace").rstrip("\n").split(",")
+            begin = file.tell()
+            start = max(begin, file.seek(0, 2) - TAIL_BYTES)
+            file.seek(start)
+            text = lines(file.read())[start > begin :]  # the first line is cut
+    except OSError:
+        return [], np.zeros((0, 0))
+    rows = [row for row in map(_numbers, text) if len(row) == len(header)]
+    return header, np.array(rows).reshape(len(rows), len(header))
+
+
+def _numbers(row: str) -> list[float]:
+    try:
+        return [float(value) for value in row.split(",")]
+    except ValueError:
+        return []
+
+
+def picture(shown: Shown, width: int, plain: bool, height: int | None = None) -> "RenderableType":
+    """The run as text of this width, the curves in one or two columns; the first that fit."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    columns = 1 if width < NARROW else 2
+    each = width // columns - 1
+    most = MOST_CURVES
+    if height is not None:
+        most = min(most, max(1, (height - HEAD) // (HEIGHT + 2)) * columns)
+    grid = Table.grid(padding=(0, 1))
+    cells = []
+    for one in shown.curves[:most]:
+        limits, note = one.limits
+        drawn = curve(one.steps, one.values, each, HEIGHT, one.logarithmic, plain, limits)
+        last = f" = {one.values[-1]:.5g}{f' ({note})' if note else ''}"
+        title = one.title[-max(1, each - len(last)) :]  # its end names the quantity
+        text = Text(no_wrap=True, overflow="crop")
+        text.append((title + last)[:each] + "\n", style="bold")
+        text.append("\n".join(line[:each] for line in drawn) + "\n", style="cyan")
+        cells.append(text)
+    for k in range(0, len(cells), columns):
+        grid.add_row(*cells[k : k + columns])
+    head = Text(shown.title + "\n", style="bold")
+    head.append(shown.run.line() + "\n")
+    more = len(shown.curves) - most
+    end = [Text(f"and {more} more curves")] if more > 0 else []
+    return Group(head, grid, *end)
+
+
+def watch(folder: Path, once: bool) -> None:
+    """Show the run in a folder every second until it ends; with `once`, or in a file, once.
+
+    Ctrl-C ends it. Raises CommandError if the folder has no run.
+    """
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console(highlight=False, file=terminal.unfiltered() if sys.stdout.isatty() else None)
+    plain = "utf" not in (sys.stdout.encoding or "").lower()
+    shown = look(folder)
+    if once or not console.is_terminal:
+        console.print(picture(shown, console.width, plain))
+        return
+
+    def present() -> "RenderableType":
+        return picture(shown, console.width, plain, console.height)
+
+    with Live(present(), console=console, auto_refresh=False) as live:
+        try:
+            while shown.run.status == RUNNING:
+                time.sleep(PERIOD)
+                shown = look(folder)
+                live.update(present(), refresh=True)
+        except KeyboardInterrupt:
+            return

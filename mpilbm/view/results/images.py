@@ -1,0 +1,175 @@
+"""Fields of one step in a VTKHDF file, read where they are indexed."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mpilbm.core.errors import CommandError
+from mpilbm.core.files.hdf5_input import (
+    Hdf5File,
+    Hdf5InputError,
+    Values,
+    attribute,
+    group_datasets,
+    opened,
+    require_intact,
+    values,
+)
+from mpilbm.core.units import LATTICE_UNIT
+
+IMAGE, MESH = "ImageData", "PolyData"
+CELL_DATA, SOLID = "VTKHDF/CellData", "solid"
+Region = slice | int | tuple[slice | int, ...] | None
+
+
+@dataclass(frozen=True)
+class Head:
+    """The description of a file: its fields, and for a part of the box its place.
+
+    `kind` is ImageData or PolyData. `origin` is the lower corner of the first cell and `spacing`
+    the sides of a cell, both along x, y, z; `shape` are the cells along z, y, x.
+    """
+
+    kind: str
+    fields: tuple[str, ...]
+    origin: tuple[float, ...]
+    spacing: tuple[float, ...]
+    shape: tuple[int, ...]
+
+
+class CellFields:
+    """The fields of cells in an open file."""
+
+    def __init__(self, path: Path, file: Hdf5File):
+        self.path, self.file = path, file
+
+    @property
+    def names(self) -> list[str]:
+        """All fields, also `solid`."""
+        return group_datasets(self.file, CELL_DATA)
+
+    def find(self, name: str) -> Values | None:
+        """The values of a field, None if the file does not have it."""
+        return values(self.file, f"{CELL_DATA}/{name}")
+
+    def head(self) -> Head:
+        """The description of the file; ValueError if it has none."""
+        file, names = self.file, tuple(self.names)
+        kind = attribute(file, "VTKHDF", "Type", bytes).decode(errors="replace")
+        if kind != IMAGE:
+            return Head(kind, names, (), (), ())
+        origin, spacing = (
+            tuple(map(float, _numbers(file, name, 3))) for name in ("Origin", "Spacing")
+        )
+        extent = _numbers(file, "WholeExtent", 6)
+        shape = tuple(int(extent[2 * k + 1] - extent[2 * k]) for k in (2, 1, 0))
+        return Head(kind, names, origin, spacing, shape)
+
+    def dataset(self, name: str) -> Values:
+        """The values of a field; CommandError if the file does not have it."""
+        found = self.find(name)
+        if found is None:
+            known = ", ".join(each for each in self.names if each != SOLID) or "none"
+            raise CommandError(f"{self.path}: has no field '{name}'; allowed: {known}")
+        return found
+
+
+@contextmanager
+def cell_fields(path: Path, verify: bool) -> Iterator[CellFields]:
+    """The fields of a file while it is open; `verify`: see FieldFile. ValueError if it has none."""
+    if verify:
+        require_intact(path)
+    with opened(path) as file:
+        yield CellFields(path, file)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Convert a ValueError to a CommandError with the name of the file."""
+    try:
+        yield
+    except ValueError as error:
+        raise CommandError(f"{path}: {error}") from None
+
+
+class FieldFile:
+    """A file of the fields of one step.
+
+    `dimensions`: 2 for a flow in two dimensions, whose files have one cell along z and vectors with
+    three components. `verify`: compare the file with its digest before its first use, which reads
+    all of it.
+    """
+
+    def __init__(self, path: Path, dimensions: int, verify: bool = False):
+        self.path, self.dimensions, self.verify = path, dimensions, verify
+
+    @contextmanager
+    def _open(self) -> Iterator[CellFields]:
+        with naming(self.path), cell_fields(self.path, self.verify) as cells:
+            yield cells
+
+    def head(self) -> Head:
+        """The description of the file."""
+        with self._open() as cells:
+            return cells.head()
+
+    def field(self, name: str, region: Region = None, lattice_units: bool = False) -> np.ndarray:
+        """A field, or the part of it in `region`, as a new array; see Series.field."""
+        with self._open() as cells:
+            found = cells.dataset(name)
+            data = self._read(found, region)
+            unit = found.attribute(LATTICE_UNIT) if lattice_units else None
+        return data if unit is None else data / data.dtype.type(unit)
+
+    def description(self, name: str) -> tuple[tuple[int, ...], np.dtype, str]:
+        """The shape and type of the array that `field` returns, and its unit in SI, or ""."""
+        with self._open() as cells:
+            found = cells.dataset(name)
+            return self._shape(found), found.dtype, found.text("unit")
+
+    def _flat(self, found: Values) -> bool:
+        """Whether the first axis is that of z in two dimensions, which is left out."""
+        return self.dimensions == 2 and found.ndim >= 3 and found.shape[0] == 1
+
+    def _vector(self, found: Values) -> bool:
+        return found.ndim == 4 and found.shape[3] == 3
+
+    def _shape(self, found: Values) -> tuple[int, ...]:
+        if not self._flat(found):
+            return found.shape
+        return (*found.shape[1:3], *((2,) if self._vector(found) else found.shape[3:]))
+
+    def _read(self, found: Values, region: Region) -> np.ndarray:
+        index: tuple[Any, ...] = () if region is None else _as_tuple(region)
+        axes = len(self._shape(found)) - self._vector(found)
+        if len(index) > axes:
+            raise Hdf5InputError(
+                f"region: found {len(index)} axes; allowed: {axes} at most, those of '{found.name}'"
+            )
+        if self._flat(found):
+            rest = (slice(None),) * (2 - len(index))
+            last = (slice(0, 2),) if self._vector(found) else ()
+            index = (0, *index, *rest, *last)
+        found.require_stored()
+        return np.asarray(found[index])
+
+
+def _as_tuple(region: Any) -> tuple[Any, ...]:
+    parts = region if isinstance(region, tuple) else (region,)
+    if not all(isinstance(part, slice | int | np.integer) for part in parts):
+        raise Hdf5InputError(
+            f"region: found {region!r}; allowed: slices and numbers in the order z, y, x, such as "
+            "np.s_[16, :, ::2]"
+        )
+    return parts
+
+
+def _numbers(file: Hdf5File, name: str, count: int) -> np.ndarray:
+    found = attribute(file, "VTKHDF", name, np.ndarray)
+    if found.shape != (count,) or found.dtype.kind not in "if" or not np.isfinite(found).all():
+        raise Hdf5InputError(f"has no {count} numbers in the attribute '{name}' of 'VTKHDF'")
+    return found

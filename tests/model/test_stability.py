@@ -1,0 +1,228 @@
+"""What `check` says about the stability of a case, against flows that were measured."""
+
+import runpy
+
+import pytest
+from support import ROOT
+
+from mpilbm.case.case import load_case, parse_case
+from mpilbm.case.new import template
+from mpilbm.case.velocity_bounds import largest_speed
+from mpilbm.core.registry import names
+from mpilbm.model import limits, stability
+from mpilbm.model.limits import judge_stability
+from mpilbm.run.preflight.plan import plan
+
+RAW = ROOT / "tools/measured/h200_stability_2026-11-22.json"
+LEVELS = ["good", "fair", "poor"]
+TRT = "D3Q19", "trt"
+
+
+@pytest.mark.parametrize(
+    ("number", "mach", "flow", "stable"),
+    [
+        (
+            39.3,
+            0.0866,
+            "vortex",
+            "recursive_regularized regularized cumulant kbc",
+        ),  # 256^3, Re 1600
+        (157, 0.0866, "vortex", "regularized cumulant kbc"),  # 64^3
+        (1000 / 24, 0.173, "cavity", "cumulant"),
+        (1000 / 32, 0.173, "cavity", "mrt cumulant"),
+        (100 / 8, 0.0866, "body", "regularized"),  # a sphere, 8 cells per diameter
+    ],
+)
+def test_flows_in_which_trt_failed_are_called_unstable(number, mach, flow, stable):
+    sentence, level = judge_stability(number, mach, *TRT, (flow,))
+    assert level == "poor"
+    assert sentence.startswith("likely unstable: trt was stable up to ")
+    for name in stable.split():
+        assert name in sentence.partition("stable there: ")[2].replace(";", ",").replace(",", "")
+
+
+@pytest.mark.parametrize("flow", [*limits.FLOWS, "walls"])
+def test_levels_only_fall_as_the_grid_reynolds_number_grows(flow):
+    for lattice, place in limits.measured().items():
+        for collision in place["collisions"]:
+            levels = [
+                LEVELS.index(judge_stability(number, 0.1, lattice, collision, (flow,))[1])
+                for number in (0.5, 2, 8, 15, 30, 60, 120, 240, 480)
+            ]
+            assert levels == sorted(levels)
+            assert levels[0] == 0
+
+
+def test_walls_at_rest_warn_where_a_cavity_fails():
+    cavity, walls, vortex = (judge_stability(30, 0.1, *TRT, (flow,)) for flow in
+                             ("cavity", "walls", "vortex"))  # fmt: skip
+    assert (cavity[1], walls[1], vortex[1]) == ("poor", "fair", "fair")
+    assert walls[0] == cavity[0].replace("likely", "possibly")
+    assert judge_stability(60, 0.1, *TRT, ("walls",))[1] == "poor"
+
+
+def test_the_least_stable_flow_counts():
+    """And what is named is stable in all of them."""
+    both, body = (
+        judge_stability(20, 0.1, *TRT, flows) for flows in (("cavity", "body"), ("body",))
+    )
+    assert both[1] == body[1] == "poor"
+    assert both[0].partition("; ")[0] == body[0].partition("; ")[0]
+    assert "stable there: mrt; central_moment" in both[0]
+    assert "regularized" in body[0]
+
+
+def test_what_was_not_measured_is_said():
+    for number, level in ((5, "good"), (50, "fair")):
+        found = judge_stability(number, 0.1, "D3Q19", "mine")
+        assert found == ("the stability of mine on D3Q19 has not been measured", level)
+    sentence, level = judge_stability(1000, 0.1, "D3Q27", "cumulant")
+    assert (sentence[:12], level) == ("not measured", "fair")
+
+
+def test_all_collisions_of_the_package_are_in_the_table():
+    found = {name.partition("+")[0] for place in limits.measured().values()
+             for name in place["collisions"]}  # fmt: skip
+    assert found == set(names("collisions"))
+    assert set(limits.measured()) == set(names("lattices"))
+
+
+def test_the_table_is_that_of_the_measured_points(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    tool = runpy.run_path(str(ROOT / "tools/stability_map"))
+    with pytest.raises(SystemExit):
+        tool["main"](["--known", str(RAW), "--table", str(tmp_path / "table.json")])
+    assert (tmp_path / "table.json").read_text() == (
+        ROOT / "mpilbm/model/stability.json"
+    ).read_text()
+
+
+FLOWS = {
+    "cavity3d_re1000": ("cavity",),
+    "channel_retau180": ("walls",),
+    "sphere_in_channel": ("body",),
+    "taylor_green3d": ("vortex",),
+}
+
+
+@pytest.mark.parametrize("name", FLOWS)
+def test_the_measured_flow_of_a_case(name):
+    assert stability.flows(load_case(ROOT / f"cases/{name}.toml")) == FLOWS[name]
+
+
+@pytest.mark.parametrize(("velocity", "flow"), [([0.1, 0], ("cavity",)), ([0, 0.1], ("body",))])
+def test_a_face_with_a_velocity_is_a_lid_or_an_inlet(velocity, flow):
+    walls = {"name": "bounce_back", "where": ["x-", "x+", "y-"]}
+    face = {"name": "zou_he", "where": ["y+"], "velocity": velocity}
+    case = parse_case({
+        "lattice": {"name": "D2Q9"}, "domain": {"size": [9, 8]}, "fluid": {"viscosity": 0.1},
+        "boundary": [walls, face], "run": {"steps": 1},
+    })  # fmt: skip
+    assert stability.flows(case) == flow
+    assert stability.stability(case, case.fluids[0], 0.1)[1] == "good"
+
+
+def past_a_body(tool, ends: str):
+    variant = {"lattice": "D2Q9", "collision": "mrt", "closure": None, "backend": "cpu"}
+    tables, steps = tool["tables_of"]("body", variant, 8, 0.1, 8, 0.5)
+    for face in tables["boundary"][:2]:
+        face["name"] = ends
+    return parse_case(tables), steps
+
+
+@pytest.mark.parametrize(("ends", "stable"), [("equilibrium", True), ("zou_he", False)])
+def test_an_inlet_and_outlet_that_make_flows_fail(ends, stable, monkeypatch):
+    """In the measured flow past a cylinder, at the number from which on `fails_from` says so."""
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    tool = runpy.run_path(str(ROOT / "tools/stability_map"))
+    case, steps = past_a_body(tool, ends)
+    sentence, level = stability.stability(case, case.fluids[0], 0.1)
+    assert (level == "good") == stable == ("'zou_he' flows failed from 8 on" not in sentence)
+    solver = tool["Runner"](0).solver(case)
+    solver.advance(steps)
+    speeds, nonfinite = solver.diagnostics.speeds()
+    assert (not nonfinite.any() and bool(speeds.max() < 0.3)) == stable
+
+
+MORE = {
+    "trt": {"collision": {"name": "trt"}},
+    "moments": {"layout": {"name": "moments"}, "collision": {"name": "regularized"}},
+    "power_law": {
+        "collision": {
+            "name": "trt",
+            "closure": {"name": "power_law", "consistency": 0.0012, "index": 1.0},
+        },
+    },
+    "formula": {
+        "scalar": [{"label": "T", "diffusivity": 0.01}],
+        "fluid": {"viscosity": "0.0012 + 0*T"},
+        "collision": {"name": "trt"},
+    },
+}
+
+
+@pytest.mark.parametrize("more", MORE)
+def test_check_names_only_collisions_that_the_case_accepts(more):
+    """`moments` stores second moments only; formulas and fluids with a closure exclude others."""
+    *walls, lid = [axis + side for axis in "xyz" for side in "-+"]
+    tables = {
+        "lattice": {"name": "D3Q19"},
+        "domain": {"size": [8, 8, 8]},
+        "fluid": {"viscosity": 0.0012},
+        "boundary": [
+            {"name": "bounce_back", "where": walls},
+            {"name": "bounce_back", "where": [lid], "velocity": [0.1, 0, 0]},
+        ],
+        "run": {"steps": 10},
+        "backend": {"name": "cpu"},
+    } | MORE[more]
+    (line,) = (one for one in plan(parse_case(tables)).sections["fluid"] if "grid" in one.what)
+    _, named, advice = line.verdict.partition("stable there: ")
+    assert bool(named) == (more == "trt")
+    parts = advice.rpartition("; or ")[0].split("; ") if named else []
+    for part in parts:
+        collisions, _, lattice = part.partition(" on ")
+        for name, _, closure in (each.partition("+") for each in collisions.split(", ")):
+            table = {"name": name} | ({"closure": {"name": closure}} if closure else {})
+            parse_case(tables | {"collision": table, "lattice": {"name": lattice or "D3Q19"}})
+
+
+def test_other_parameters_than_those_measured_are_said():
+    for collision, said in (({"magic": 0.25}, True), ({}, False)):
+        case = load_case(ROOT / "cases/taylor_green3d.toml")
+        fluid = case.fluids[0]
+        changed = fluid.collision.model_copy(update=collision)
+        fluid = fluid.model_copy(update={"collision": changed})
+        sentence, _ = stability.stability(case, fluid, 0.1)
+        assert sentence.endswith("measured with the default parameters") == said
+
+
+def level_of(case):
+    speed, _ = largest_speed(case)
+    return stability.stability(case, case.fluids[0], speed)[1] if speed else "good"
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("cases/*.toml")), ids=lambda path: path.stem)
+def test_no_shipped_case_is_likely_unstable(path):
+    if path.stem not in ("porous", "rock"):  # at rest; need a rock
+        assert level_of(load_case(path)) != "poor"
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_a_new_case_takes_a_reynolds_number_of_1000(tmp_path, dimensions):
+    template.write(tmp_path / "box", dimensions)
+    path = tmp_path / "box.toml"
+    assert level_of(load_case(path, ["fluid.reynolds=1000"])) != "poor"
+    assert level_of(load_case(path, ["fluid.reynolds=1000", "collision.name='bgk'"])) == "poor"
+
+
+def test_a_collision_with_a_parameter_that_has_no_default():
+    """As one of a plug-in may have."""
+    case = load_case(ROOT / "cases/taylor_green3d.toml")
+
+    class Own(type(case.fluids[0].collision)):
+        name: str = "trt"
+        rate: float
+
+    fluid = case.fluids[0].model_copy(update={"collision": Own(rate=0.5)})
+    assert stability.stability(case, fluid, 0.1)[0].startswith("fine: trt was stable up to 32")

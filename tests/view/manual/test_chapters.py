@@ -197,9 +197,15 @@ def test_the_case_of_arrays_and_functions():
     assert found["case"].bodies[0].shape.inside(20.0, 16.0)
 
 
-@pytest.fixture(scope="module")
-def plugins(tmp_path_factory) -> dict[str, Path]:
-    """The examples of the chapter as files, by the name that each registers."""
+@pytest.fixture(scope="module", params=["chapter", "2026-11-25"])
+def plugins(request, tmp_path_factory) -> dict[str, Path]:
+    """The examples of the chapter as files, by the name that each registers.
+
+    With the parameter "2026-11-25" they are those of the chapter on that day: plug-ins that users
+    have written must keep running.
+    """
+    if request.param != "chapter":
+        return {path.stem: path for path in Path(__file__).parent.glob("earlier_plugins/*.py")}
     folder, found = tmp_path_factory.mktemp("plugins"), {}
     for text in examples("extending"):
         name = re.search(r'@register\("\w+", "(\w+)"\)', text)[1]

@@ -5,8 +5,8 @@ import pytest
 from support.mpi_runs import run_on_rank_0, run_on_ranks
 from support.outputs_cases import make_case
 
-from mpilbm.outputs.points.series import read
-from mpilbm.outputs.spectra import distributed
+from mpilbm.outputs.core.series import read
+from mpilbm.outputs.spectra import shells as distributed
 
 pytestmark = pytest.mark.mpi
 

@@ -11,8 +11,8 @@ from support.runs import run_case
 
 import mpilbm
 from mpilbm.core.errors import CaseError
-from mpilbm.outputs.points.series import read
-from mpilbm.outputs.spectra import distributed
+from mpilbm.outputs.core.series import read
+from mpilbm.outputs.spectra import shells as distributed
 from mpilbm.outputs.spectra.shells import Shells
 from mpilbm.parallel.ranks import Serial
 

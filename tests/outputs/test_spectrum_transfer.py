@@ -14,10 +14,9 @@ from support.spectra import convective_transfer, solenoidal
 import mpilbm
 from mpilbm.core.errors import CaseError, FileSystemError
 from mpilbm.core.units import in_words
-from mpilbm.outputs.points.series import read
+from mpilbm.outputs.core.series import read
 from mpilbm.outputs.spectra import distributed, velocity
-from mpilbm.outputs.spectra.shells import Shells
-from mpilbm.outputs.spectra.transfer import with_transfer
+from mpilbm.outputs.spectra.shells import Shells, with_transfer
 from mpilbm.parallel.ranks import Serial
 from mpilbm.view.results.tables import read_table
 

@@ -9,8 +9,7 @@ import numpy as np
 from mpilbm.backends import memory
 from mpilbm.core.errors import CaseError
 from mpilbm.core.units import in_words
-from mpilbm.outputs.spectra.distributed import COLUMNS
-from mpilbm.outputs.spectra.shells import Shells, Waves
+from mpilbm.outputs.spectra.shells import COLUMNS, Shells, Waves
 from mpilbm.parallel.agree import together
 from mpilbm.parallel.ranks import local_rank
 from mpilbm.storage.background import THREADS

@@ -38,6 +38,7 @@ from mpilbm.storage.tables.digests import DamagedRowsError, Entry
 if TYPE_CHECKING:
     import h5py
 
+
 Rows = dict[str, np.ndarray]
 NOT_WRITTEN = -1
 CHECKSUMS = "row.crc32"

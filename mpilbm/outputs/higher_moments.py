@@ -10,7 +10,7 @@ from pydantic import Field
 from mpilbm.core.registry import register
 from mpilbm.outputs.samples.host import HostSampled, unit_of
 from mpilbm.outputs.samples.profiles import Head, SampleFile, image
-from mpilbm.outputs.samples.sums import Fields
+from mpilbm.outputs.samples.writer import Fields
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case

@@ -9,7 +9,7 @@ from pydantic import Field
 from mpilbm.core.registry import register
 from mpilbm.core.units import LATTICE_UNIT
 from mpilbm.outputs.samples.host import HostSampled
-from mpilbm.outputs.samples.sums import Fields
+from mpilbm.outputs.samples.writer import Fields
 from mpilbm.physics.lattices import AXES
 
 if TYPE_CHECKING:

@@ -81,8 +81,8 @@ class Nusselt(Scheduled):
     def definition(self, case: "Case") -> dict[str, Any]:
         """The scales, also those that follow from the case."""
         scales = self.scales(case)
-        return {"scalar": case.labels[scales.number], "axis": AXES[scales.axis],
-                "length": scales.length, "difference": scales.difference}  # fmt: skip
+        found = {"scalar": case.labels[scales.number], "axis": AXES[scales.axis]}
+        return found | {"length": scales.length, "difference": scales.difference}
 
     def scalars(self, case: "Case") -> tuple[int, ...]:
         """The one that it names."""

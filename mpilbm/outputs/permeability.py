@@ -68,8 +68,8 @@ class Permeability(Output):
             found.append(f"the permeability is not defined: {error}")
         closure = case.fluids[0].collision.closure
         if closure:
-            found.append(f"the permeability requires a constant viscosity; found the closure "
-                         f"'{closure.name}'; remove it or this output")  # fmt: skip
+            needs = "the permeability requires a constant viscosity"
+            found.append(f"{needs}; found the closure '{closure.name}'; remove it or this output")
         try:
             self.cell(case)
         except ValueError as error:
@@ -90,11 +90,9 @@ class Permeability(Output):
                 fix.append(f'body.{body.label}.boundary.name = "central_linear"')
         found = super().warnings(case)
         if causes:
-            found.append(Finding(
-                WARNING, "",
-                f"k depends on the viscosity with {' and '.join(causes)}, which moves the "
-                f"effective walls; set {' and '.join(fix)}",
-            ))  # fmt: skip
+            why = f"with {' and '.join(causes)}, which moves the effective walls"
+            sentence = f"k depends on the viscosity {why}; set {' and '.join(fix)}"
+            found.append(Finding(WARNING, "", sentence))
         return found
 
     def cell(self, case: "Case") -> float | None:

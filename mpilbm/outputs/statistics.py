@@ -11,8 +11,7 @@ from mpilbm.core.registry import register
 from mpilbm.outputs import Context
 from mpilbm.outputs.samples.output import Averaged
 from mpilbm.outputs.samples.profiles import Head, SampleFile, image, plain, result_unit
-from mpilbm.outputs.samples.sums import DeviceSums
-from mpilbm.outputs.samples.writer import SampleWriter
+from mpilbm.outputs.samples.writer import DeviceSums, SampleWriter
 from mpilbm.physics.lattices import AXES
 from mpilbm.solver.fields.flow_statistics import Places, bytes_needed, numbers
 from mpilbm.solver.fields.mean_fields import mean_sizes, sum_sizes

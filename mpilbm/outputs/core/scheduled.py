@@ -48,8 +48,8 @@ class Scheduled(Output):
 
     def names_in(self, case: "Case") -> tuple[str, ...]:
         """Those of `files` with its label; names without one are of outputs without a label."""
-        return tuple(name.replace("<label>", self.label_in(case)) for name in self.files
-                     if "<label>" in name or self.label is None)  # fmt: skip
+        names = [name for name in self.files if "<label>" in name or self.label is None]
+        return tuple(name.replace("<label>", self.label_in(case)) for name in names)
 
     @property
     def at_start(self) -> bool:

@@ -261,10 +261,8 @@ def add_planes(names: Sequence[str], planes: np.ndarray) -> dict[str, float]:
     """
     totals = np.cumsum(planes, axis=0, dtype=np.float64)[-1]
     largest = planes.max(axis=0)
-    return sloped.combined({
-        name: float(largest[k] if sloped.is_maximum(name) else totals[k])
-        for k, name in enumerate(names)
-    })  # fmt: skip
+    of = {name: (largest if sloped.is_maximum(name) else totals)[k] for k, name in enumerate(names)}
+    return sloped.combined({name: float(value) for name, value in of.items()})
 
 
 def over_bodies(case: "Case", parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:

@@ -15,8 +15,7 @@ from mpilbm.outputs import Context, PlaneCopies
 from mpilbm.outputs.core.scheduled import Scheduled
 from mpilbm.outputs.samples.output import Averaged
 from mpilbm.outputs.samples.profiles import Head, SampleFile, plain
-from mpilbm.outputs.samples.sums import Fields, HostPlanes
-from mpilbm.outputs.samples.writer import SampleWriter
+from mpilbm.outputs.samples.writer import Fields, HostPlanes, SampleWriter
 from mpilbm.parallel.agree import together
 from mpilbm.parallel.ranks import local_rank
 

@@ -232,8 +232,8 @@ def with_transfer(comm: Communicator, shells: Shells, local: list[Waves]) -> Rea
 
     def transferred(columns: Sequence[Waves], begin: int, end: int) -> tuple[Real, list[Waves]]:
         waves = [np.fft.fft(each, axis=0) for each in columns]
-        rate = added(v.real * n.real + v.imag * n.imag
-                   for v, n in zip(waves[:D], waves[D:], strict=True))  # fmt: skip
+        pairs = zip(waves[:D], waves[D:], strict=True)
+        rate = added(v.real * n.real + v.imag * n.imag for v, n in pairs)
         return shells.summed(rate * shells.resolved(begin, end), begin, end)[None], []
 
     parts = in_shells(comm, shells, local, filtered, [*local, *products[: 1 if D == 2 else 3]])

@@ -128,10 +128,9 @@ def require_host(context: "Context", transfer: bool = False) -> None:
     def check() -> None:
         needed, (free, _) = host_bytes(case, context.slab.planes, transfer), memory.least()
         if needed > free // ranks:
-            raise CaseError(
-                f"the Fourier transform of the velocity needs {in_words(needed)} of main memory "
-                f"per rank, but {in_words(free // ranks)} are free; use more machines, or remove "
-                "the output", "output", case.path,
-            )  # fmt: skip
+            need = f"{in_words(needed)} of main memory per rank"
+            problem = f"needs {need}, but {in_words(free // ranks)} are free"
+            text = f"the Fourier transform of the velocity {problem}; use more machines, or remove "
+            raise CaseError(f"{text}the output", "output", case.path)
 
     together(context.comm, check)

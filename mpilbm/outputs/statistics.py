@@ -9,7 +9,7 @@ from pydantic import Field
 from mpilbm.core.quantity import STEPS
 from mpilbm.core.registry import register
 from mpilbm.outputs import Context
-from mpilbm.outputs.samples.output import Averaged
+from mpilbm.outputs.samples.output import Averaged, Directions, FileSteps
 from mpilbm.outputs.samples.profiles import Head, SampleFile, image, plain, result_unit
 from mpilbm.outputs.samples.writer import DeviceSums, SampleWriter
 from mpilbm.physics.lattices import AXES
@@ -43,9 +43,11 @@ class RunningStatistics(Averaged):
     every: Annotated[int, STEPS] = Field(
         gt=0, description="steps from one sample to the next", examples=[10]
     )
+    average: Directions = ()
     begin: Annotated[int, STEPS] = Field(
         0, ge=0, description="first step that is sampled", examples=[50000]
     )
+    write: FileSteps = None
     format: Literal["h5", "vtkhdf", "both"] = Field(
         "h5", description="plain HDF5, VTKHDF for ParaView and PyVista, or both"
     )

@@ -51,7 +51,7 @@ class Schedule(Parameters):
         return f"{counted(self.times(0, last), 'time')}, every {self.every}"
 
 
-class KernelNeeds:
+class KernelNeeds(Parameters):
     """What an output needs from kernels and geometry, by default nothing; see model/needs.py."""
 
     # Whether it needs the kernels of codegen.statistics.
@@ -80,7 +80,7 @@ class KernelNeeds:
         return ()
 
 
-class Budget:
+class Budget(Parameters):
     """The bytes that an output needs on the disk, the device and the host; by default none."""
 
     def disk_bytes(self, case: "Case", times: int) -> int:

@@ -13,7 +13,7 @@ from mpilbm.backends import memory
 from mpilbm.core.units import DENSITY, VELOCITY
 from mpilbm.outputs import Context, PlaneCopies
 from mpilbm.outputs.core.scheduled import Scheduled
-from mpilbm.outputs.samples.output import Averaged
+from mpilbm.outputs.samples.output import Averaged, Directions, FileSteps
 from mpilbm.outputs.samples.profiles import Head, SampleFile, plain
 from mpilbm.outputs.samples.writer import Fields, HostPlanes, SampleWriter
 from mpilbm.parallel.agree import together
@@ -152,6 +152,9 @@ class HostSampled(Averaged, Scheduled):
 
     A file is also written at the last step of the run.
     """
+
+    average: Directions = ()
+    write: FileSteps = None
 
     @abstractmethod
     def sums(self, case: "Case") -> PlaneSums:

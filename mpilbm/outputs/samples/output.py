@@ -16,25 +16,34 @@ if TYPE_CHECKING:
     from mpilbm.case.case import Case
 
 
+Directions = Annotated[
+    tuple[str, ...],
+    Field(description="homogeneous directions: x, y, z", examples=[["x", "y"]]),
+]
+FileSteps = Annotated[
+    int | None,
+    STEPS,
+    Field(
+        gt=0,
+        description="steps between files; without it: one file at the end",
+        examples=[100000],
+    ),
+]
+
+
 class Averaged(Output):
     """Sampled at every `every`-th step; files have averages over all samples before them."""
 
     free: ClassVar[tuple[str, ...]] = ("write",)
+    # The keys that a warning of no sample names.
+    window: ClassVar[tuple[str, ...]] = ("every",)
 
-    average: tuple[str, ...] = Field(
-        (), description="homogeneous directions: x, y, z", examples=[["x", "y"]]
-    )
-    write: Annotated[int | None, STEPS] = Field(
-        None,
-        gt=0,
-        description="steps between files; without it: one file at the end",
-        examples=[100000],
-    )
-
-    if TYPE_CHECKING:
+    if TYPE_CHECKING:  # fields of the subclasses
+        average: tuple[str, ...]
         begin: int | None  # the first step that may be sampled
+        write: int | None
 
-    @field_validator("average")
+    @field_validator("average", check_fields=False)
     @classmethod
     def _each_once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if not set(value) <= set(AXES) or len(set(value)) < len(value):
@@ -113,6 +122,3 @@ class Averaged(Output):
             return [Finding(WARNING, "every", sentence)]
         sentence = f"{found}: no sample is taken, no file is written; lower begin and every"
         return [Finding(SERIOUS, self.window[0], sentence)]
-
-    # The keys that a warning of no sample names.
-    window: ClassVar[tuple[str, ...]] = ("every",)

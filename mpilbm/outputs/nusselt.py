@@ -76,7 +76,33 @@ class Nusselt(Scheduled):
 
     def scales(self, case: "Case") -> "Scales":
         """The scales of Nu; NotDefined if they do not follow from the case."""
-        return scales(case, self.scalar, self.axis, self.length, self.difference)
+        number = scalar_number(case, self.scalar)
+        scalar, D, axis = case.scalars[number], case.dimensions, self.axis
+        between = {a: values for a in range(D) if (values := wall_values(scalar, a)) is not None}
+        if axis is not None and axis not in AXES[:D]:
+            raise NotDefined(f"axis: found '{axis}' in {D}D; allowed: {', '.join(AXES[:D])}")
+        if axis is None and len(between) != 1:
+            found = "no axis has" if not between else "several axes have"
+            likely = " or ".join(f'"{each}"' for each in _likely_axes(case, scalar))
+            raise NotDefined(
+                f"axis: missing, and {found} two faces with a constant `value` of {scalar.label}; "
+                f"allowed: {', '.join(AXES[:D])}; add axis = {likely}, the direction of the flux"
+            )
+        a = next(iter(between)) if axis is None else AXES.index(axis)
+        difference = self.difference
+        if difference is None and a not in between:
+            raise NotDefined(
+                f"difference: missing, and the faces {AXES[a]}- and {AXES[a]}+ have no constant "
+                f"`value` of {scalar.label}; give the difference of {scalar.label}"
+            )
+        if difference is None:
+            difference = between[a][0] - between[a][1]
+        if difference == 0:
+            raise NotDefined(
+                "difference: is 0, so that a Nusselt number is not defined; give another"
+            )
+        length = float(case.domain.size[a]) if self.length is None else self.length
+        return Scales(number, a, length, difference, scalar.diffusivity)
 
     def definition(self, case: "Case") -> dict[str, Any]:
         """The scales, also those that follow from the case."""
@@ -182,40 +208,6 @@ def _likely_axes(case: "Case", scalar: "Scalar") -> list[str]:
     closed = [not periodic for periodic in case.domain.periodic]
     best = max(zip(count, closed, strict=True))
     return [axis for axis, *each in zip(names, count, closed, strict=True) if tuple(each) == best]
-
-
-def scales(
-    case: "Case",
-    label: str | None,
-    axis: str | None,
-    length: float | None,
-    difference: float | None,
-) -> Scales:
-    """The scales of an output with these keys; NotDefined if they do not follow from the case."""
-    number = scalar_number(case, label)
-    scalar, D = case.scalars[number], case.dimensions
-    between = {a: values for a in range(D) if (values := wall_values(scalar, a)) is not None}
-    if axis is not None and axis not in AXES[:D]:
-        raise NotDefined(f"axis: found '{axis}' in {D}D; allowed: {', '.join(AXES[:D])}")
-    if axis is None and len(between) != 1:
-        found = "no axis has" if not between else "several axes have"
-        likely = " or ".join(f'"{each}"' for each in _likely_axes(case, scalar))
-        raise NotDefined(
-            f"axis: missing, and {found} two faces with a constant `value` of {scalar.label}; "
-            f"allowed: {', '.join(AXES[:D])}; add axis = {likely}, the direction of the flux"
-        )
-    a = next(iter(between)) if axis is None else AXES.index(axis)
-    if difference is None:
-        if a not in between:
-            raise NotDefined(
-                f"difference: missing, and the faces {AXES[a]}- and {AXES[a]}+ have no constant "
-                f"`value` of {scalar.label}; give the difference of {scalar.label}"
-            )
-        difference = between[a][0] - between[a][1]
-    if difference == 0:
-        raise NotDefined("difference: is 0, so that a Nusselt number is not defined; give another")
-    size = float(case.domain.size[a])
-    return Scales(number, a, size if length is None else length, difference, scalar.diffusivity)
 
 
 class NusseltWriter(TableWriter):

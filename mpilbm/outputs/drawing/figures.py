@@ -173,7 +173,7 @@ def figure_of(values: np.ndarray, solid: np.ndarray, style: Style) -> "Figure":
         axis = figure.add_subplot(facecolor=SOLID)
         image = axis.imshow(shown, origin="lower", extent=style.extent, **colours._asdict())
         if style.contour is not None and min(shown.shape) > 1 and low < style.contour < high:
-            line = {"levels": [style.contour], "colors": "black", "linewidths": 0.8}
+            line: Any = {"levels": [style.contour], "colors": "black", "linewidths": 0.8}
             axis.contour(shown, extent=style.extent, **line)
         axis.set(xlabel=style.axes[0], ylabel=style.axes[1])
         axis.locator_params(nbins=6)
@@ -251,5 +251,5 @@ def show_range(axis: "Axes", time: np.ndarray, curves: Sequence[np.ndarray]) -> 
     axis.set_ylim(found.low - space, found.high + space)
     above = any((each > found.high).any() for each in curves)  # on this side is a margin
     place, va = (0.97, "top") if above else (0.03, "bottom")
-    look = {"ha": "center", "va": va, "fontsize": 8, "color": "0.3", "bbox": BACK}
+    look: Any = {"ha": "center", "va": va, "fontsize": 8, "color": "0.3", "bbox": BACK}
     axis.text(0.5, place, found.note, transform=axis.transAxes, **look)

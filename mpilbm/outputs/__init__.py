@@ -1,26 +1,25 @@
 """The outputs of a run, one module each, written at the steps at which they are due.
 
-Imports the layers below: the case, the solver and the storage of files, but not the run. To add an
-output, add a module with a class that derives from `Output` and is registered.
+A class that derives from `Output` says what an output samples and writes, when, with which kernels,
+and with how much memory. Its `open` returns the writer of a run.
 """
 
+from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
+from time import monotonic
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
-from pydantic import Field
 
 from mpilbm.backends import memory
 from mpilbm.core.machine import terminal
-from mpilbm.core.quantity import STEPS
-from mpilbm.core.registry import Parameters
 from mpilbm.core.units import counted
 from mpilbm.model.findings import NOTE, Finding
-from mpilbm.outputs.core.samples import Samples
+from mpilbm.outputs.core.base import Budget, KernelNeeds, Schedule, largest_plane
 from mpilbm.outputs.core.totals import Totals
 from mpilbm.parallel.agree import together
 from mpilbm.parallel.communicator import Communicator
@@ -35,6 +34,10 @@ if TYPE_CHECKING:
     from mpilbm.case.case import Case
     from mpilbm.solver.fields.sources import SlabCopies
     from mpilbm.solver.solver import Solver
+
+
+MOST_SAMPLES = 32  # that are not complete yet
+LONGEST_DELAY = 1.0  # seconds, after which the next sample completes all earlier ones
 
 
 class Writer(Protocol):
@@ -81,6 +84,41 @@ class Kept(Protocol):
 
     def copies(self) -> PlaneCopies:
         """Copies of these numbers, named "sums", on their way to files; see Context.copies."""
+
+
+class Samples:
+    """Samples that the device may still be computing, in the order in which they were taken.
+
+    ```
+    device   | steps | sample 1 | steps | sample 2 | steps …
+    host     | take 1 | take 2 | … take 33 | complete 1 | take 34 | complete 2 …
+    ```
+
+    All ranks take and complete the same samples in the same order, so that completing them may be
+    collective. The host is ahead of the device by fewer steps than MOST_SAMPLES samples usually
+    span, so it rarely waits. LONGEST_DELAY after it did so, and at the next sample, it completes
+    all but this one, so that the rows can be followed; rank 0 has the clock.
+    """
+
+    def __init__(self, comm: Communicator) -> None:
+        self._comm, self._completed = comm, monotonic()
+        self._open: deque[Callable[[], None]] = deque()
+
+    def add(self, complete: Callable[[], None]) -> None:
+        """Call `complete()` later: it waits for the numbers of a sample and writes its row.
+
+        Collective.
+        """
+        self._open.append(complete)
+        late = self._comm.bcast(monotonic() - self._completed > LONGEST_DELAY)
+        self.settle(1 if late else MOST_SAMPLES)
+        if late:
+            self._completed = monotonic()
+
+    def settle(self, most: int = 0) -> None:
+        """Complete the oldest samples until at most `most` are left."""
+        while len(self._open) > most:
+            self._open.popleft()()
 
 
 @dataclass(kw_only=True)
@@ -164,15 +202,11 @@ class Context:
         )
 
 
-class Output(Parameters):
+class Output(Schedule, KernelNeeds, Budget):
     """Base of all outputs: due at every `every`-th step, at step 0 and at the last step.
 
     A subclass implements `open(context)`, which returns a `Writer`.
     """
-
-    every: Annotated[int, STEPS] = Field(
-        gt=0, description="steps from one writing to the next", examples=[1000]
-    )
 
     # The complete names of its files, with <step>, <label>, <axes> or * for variable parts (see
     # storage/own_files.py): --overwrite replaces these files only.
@@ -180,57 +214,10 @@ class Output(Parameters):
     # Keys that say when or in which form it is written, but not what its files contain: a restart
     # that changes them continues the files. Those of base classes are added.
     free: ClassVar[tuple[str, ...]] = ("every",)
-    # Whether it needs the kernels of codegen.statistics.
-    samples_flow: ClassVar[bool] = False
     # Whether a case may contain several of this kind: only if their files have different names.
     several: ClassVar[bool] = True
     # Whether `run.steady.of` may name it, see `watched`.
     watchable: ClassVar[bool] = False
-
-    @property
-    def at_start(self) -> bool:
-        """Whether it is written at step 0."""
-        return True
-
-    def due(self, step: int, last: int) -> bool:
-        """Whether it is written at this step of a run that ends at step `last`."""
-        return (step % self.every == 0 or step == last) and (step > 0 or self.at_start)
-
-    def next_due(self, step: int, last: int) -> int:
-        """The first step after `step` at which it is due, or `last` if that is earlier."""
-        return next_multiple(step, self.every, last)
-
-    def times(self, first: int, last: int) -> int:
-        """How often it is written in a run from step `first` to `last`."""
-        count = last // self.every - first // self.every
-        count += bool(last % self.every) and last > first
-        return count + (first == 0 and self.at_start)
-
-    def how_often(self, last: int) -> str:
-        """How often it is written in a run of `last` steps, in words."""
-        return f"{counted(self.times(0, last), 'time')}, every {self.every}"
-
-    def bodies(self, case: "Case") -> tuple[int, ...]:
-        """Numbers of the bodies whose forces it needs."""
-        return ()
-
-    def scalars(self, case: "Case") -> tuple[int, ...]:
-        """Numbers of the scalars whose transport it needs, see solver/scalars/transport.py."""
-        return ()
-
-    def kernels(self, case: "Case") -> tuple[str, ...]:
-        """The roles of optional kernels that it needs; others are compiled when first used."""
-        return ()
-
-    @property
-    def splits(self) -> bool:
-        """Whether it needs the pressure and viscous parts of these forces."""
-        return False
-
-    @property
-    def by_cell(self) -> bool:
-        """Whether it needs these parts for each cell next to a body; with `splits`."""
-        return False
 
     def problems(self, case: "Case") -> list[str]:
         """Errors of this output in this case, a sentence each."""
@@ -242,34 +229,12 @@ class Output(Parameters):
         if not 0 < steps < self.every:
             return []
         what = "step 0 and the last step are" if self.at_start else "the last step is"
-        return [Finding(
-            NOTE, "every",
-            f"found {self.every}, and the run has {counted(steps, 'step')}: only {what} written",
-        )]  # fmt: skip
+        has = f"found {self.every}, and the run has {counted(steps, 'step')}"
+        return [Finding(NOTE, "every", f"{has}: only {what} written")]
 
-    def disk_bytes(self, case: "Case", times: int) -> int:
-        """Upper bound of the bytes on the disk after it is written `times` times."""
-        return 0
-
-    def device_bytes(self, case: "Case", planes: int) -> int:
-        """Bytes of its own device memory on a rank with `planes` planes."""
-        return 0
-
-    def host_bytes(self, case: "Case", planes: int) -> int:
-        """Bytes of its own memory on the host on a rank with `planes` planes."""
-        return 0
-
-    def stages(self, case: "Case") -> bool:
-        """Whether it needs the memory of `Context.copies`, which all outputs share."""
-        return False
-
-    def staged_bytes(self, case: "Case") -> int:
-        """Bytes of a plane of its values in this memory, besides fields and populations."""
-        return 0
-
-    def kept_bytes(self, case: "Case") -> int:
-        """Bytes that it adds to each checkpoint."""
-        return 0
+    def names_in(self, case: "Case") -> tuple[str, ...]:
+        """The names of its files in this case, in which <step> and <axes> are variable."""
+        return self.files
 
     def definition(self, case: "Case") -> dict[str, Any]:
         """What a row of its tables, or a file of its series, contains; see `contents`.
@@ -283,13 +248,10 @@ class Output(Parameters):
     def contents(self, case: "Case") -> dict[tuple[str, ...], dict[str, Any]]:
         """The definition of its files by their names, in which <step> and <axes> are variable.
 
-        A restart with another definition sets these files aside, see core/definitions.py.
+        A restart with another definition sets these files aside, see core/writers.py.
         """
-        return {self.names_in(case): self.definition(case) | _units(case)}
-
-    def names_in(self, case: "Case") -> tuple[str, ...]:
-        """The names of its files in this case, in which <step> and <axes> are variable."""
-        return self.files
+        units = {"units": asdict(case.units)} if case.units else {}
+        return {self.names_in(case): self.definition(case) | units}
 
     def lengths(self, case: "Case") -> dict[str, float]:
         """Reference lengths of bodies in cells by label, for summary.json.
@@ -308,21 +270,6 @@ class Output(Parameters):
     def open(self, context: Context) -> Writer:
         """The writer of a run."""
         raise NotImplementedError
-
-
-def _units(case: "Case") -> dict[str, Any]:
-    """The units of the numbers in its files, as a part of their definition."""
-    return {"units": asdict(case.units)} if case.units else {}
-
-
-def largest_plane(case: "Case") -> int:
-    """The largest `Output.staged_bytes` of a case."""
-    return max((output.staged_bytes(case) for output in case.outputs), default=0)
-
-
-def next_multiple(step: int, every: int, last: int) -> int:
-    """The first multiple of `every` after `step`, or `last` if that is earlier."""
-    return min((step // every + 1) * every, last)
 
 
 def number_of_cells(case: "Case") -> int:

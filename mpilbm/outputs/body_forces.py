@@ -1,6 +1,6 @@
 """Force and torque on each body over time, as rows of a CSV file."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
@@ -9,20 +9,24 @@ from pydantic import Field
 from mpilbm.core.errors import CaseError
 from mpilbm.core.quantity import AREA, LENGTH, VELOCITY
 from mpilbm.core.registry import register
-from mpilbm.core.units import FORCE, TIME, TORQUE, Dimension, counted, lattice_text
+from mpilbm.core.units import FORCE, TORQUE, counted, lattice_text
 from mpilbm.model.findings import NOTE, Finding
 from mpilbm.outputs import Context, Output
-from mpilbm.outputs.core.force_coefficients import columns, directions
+from mpilbm.outputs.core.base import body_problems, chosen_bodies
+from mpilbm.outputs.core.tables import TableWriter
 from mpilbm.outputs.core.totals import over_bodies
 from mpilbm.parallel.agree import on_root
 from mpilbm.physics.lattices import AXES
-from mpilbm.storage.csv_log import Rows
+from mpilbm.storage.csv_log import COEFFICIENTS, Rows
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case
     from mpilbm.solids.shapes import Shape
 
+
 ROW_BYTES = 512
+PARALLEL = 1e-9  # largest part of `lift` across a parallel flow, from rounding
+Parts = list[tuple[np.ndarray, np.ndarray]]  # of each rank
 
 
 @register("outputs", "body_forces")
@@ -91,7 +95,7 @@ class BodyForces(Output):
 
     def bodies(self, case: "Case") -> tuple[int, ...]:
         """The named bodies, or all."""
-        return tuple(k for k, b in enumerate(case.bodies) if not self.body or b.label in self.body)
+        return chosen_bodies(case, self.body)
 
     def lengths(self, case: "Case") -> dict[str, float]:
         """L of the Strouhal number f L / U of each body in cells, where it is known.
@@ -134,23 +138,18 @@ class BodyForces(Output):
         found = super().warnings(case)
         if case.dimensions == 3 and self.velocity and not self.lift:
             drag, lift, side = (name.split()[1] for name in columns(self.velocity))
-            sentence = (f"missing; drag is along {drag}, lift along {lift}, side force along "
-                        f"{side}; give the direction upwards if it is another one")  # fmt: skip
+            along = f"drag is along {drag}, lift along {lift}, side force along {side}"
+            sentence = f"missing; {along}; give the direction upwards if it is another one"
             found.append(Finding(NOTE, "lift", sentence))
         return found
 
     def _body_problems(self, case: "Case") -> list[str]:
-        labels = [body.label for body in case.bodies]
-        allowed = ", ".join(labels) or "none, the case has no [[body]]"
-        found = [f"body: found '{label}'; allowed: {allowed}"
-                 for label in self.body if label not in labels]  # fmt: skip
-        if not labels:
-            found.append("there is no [[body]]; add one or remove this output")
+        found = body_problems(case, self.body)
+        same = [other.bodies(case) for other in case.outputs if isinstance(other, BodyForces)]
         for number in self.bodies(case):
-            body = case.bodies[number]
-            same = (other for other in case.outputs if isinstance(other, BodyForces))
-            if sum(number in other.bodies(case) for other in same) > 1:
-                found.append(f"body: '{body.label}' is in two of these outputs; keep one")
+            if sum(number in bodies for bodies in same) > 1:
+                label = case.bodies[number].label
+                found.append(f"body: '{label}' is in two of these outputs; keep one")
         return found
 
     def _reference_problems(self, size: str, case: "Case") -> list[str]:
@@ -165,27 +164,23 @@ class BodyForces(Output):
             found += self._size_problems(size, case)
         if self.velocity is not None and not any(self.velocity):
             found.append("velocity: is zero; c_d, c_l and c_s need that of the flow")
-        elif self.velocity and self.lift and self._parallel(self.velocity, self.lift):
-            found.append("lift: points along velocity; give a direction that is not parallel to it")
+        elif self.velocity and self.lift and len(self.lift) == len(self.velocity):
+            across = directions(self.velocity, self.lift)[1]
+            problem = "points along velocity; give a direction that is not parallel to it"
+            found += [] if np.isfinite(across).all() else [f"lift: {problem}"]
         return found
 
     def _size_problems(self, size: str, case: "Case") -> list[str]:
         """Why the size across the flow does not follow from the bodies."""
         if sum(v != 0 for v in self.velocity or ()) > 1:
-            return [f"{size}: missing, and the velocity has more than one component; give {size}, "
-                    "which is computed for a flow along an axis only"]  # fmt: skip
+            why = "the velocity has more than one component"
+            fix = f"give {size}, which is computed for a flow along an axis only"
+            return [f"{size}: missing, and {why}; {fix}"]
         masks = [case.bodies[k].label for k in self.bodies(case) if case.bodies[k].shape is None]
         if masks:
-            return [f"{size}: missing, and body '{masks[0]}' is a mask, whose size is not computed"
-                    f"; give {size}"]  # fmt: skip
+            why = f"body '{masks[0]}' is a mask, whose size is not computed"
+            return [f"{size}: missing, and {why}; give {size}"]
         return []
-
-    @staticmethod
-    def _parallel(velocity: Sequence[float], lift: Sequence[float]) -> bool:
-        """Whether the directions of lift and drag, if both are vectors of one space, are equal."""
-        if len(lift) != len(velocity):
-            return False
-        return not np.isfinite(directions(velocity, lift)[1]).all()
 
     def disk_bytes(self, case: "Case", times: int) -> int:
         """A row for each body each time."""
@@ -196,64 +191,40 @@ class BodyForces(Output):
         return BodyForcesWriter(self, context)
 
 
-class BodyForcesWriter:
+class BodyForcesWriter(TableWriter):
     """Rank 0 writes the files; the device of each rank sums over the links of its planes."""
 
     def __init__(self, output: BodyForces, context: Context):
-        self.output, self.context, self.case = output, context, context.case
-        self.D = context.case.dimensions
+        super().__init__(context)
+        self.output, self.D = output, context.case.dimensions
+        self.turns = AXES if self.D == 3 else "z"  # axes of the torque
+        self.parts = ("pressure", "viscous", "stress") if output.split else ()
+        # dimensions of the force and of the torque; in 2D per length
+        self.force, self.torque = ((m + self.D - 3, *rest) for m, *rest in (FORCE, TORQUE))
         self.files: dict[int, Rows] = {}  # by number of the body, on rank 0
         self.sizes: dict[int, float] = {}  # area or, in 2D, length for c_d; likewise
         on_root(context.comm, self._open)
 
     def header(self) -> list[str]:
-        """Names of the columns with their units; rho_0 = 1."""
-        axes = "z" if self.D == 2 else AXES
-        force, torque = map(lattice_text, self._dimensions)
-        names = [f"force_{a} ({force})" for a in AXES[: self.D]]
-        names += [f"torque_{a} ({torque})" for a in axes]
+        """Names of the columns with their units; rho_0 = 1. In SI, in 2D of a body 1 m long."""
+        axes, force, torque = AXES[: self.D], lattice_text(self.force), lattice_text(self.torque)
+        names = [f"force_{a} ({force})" for a in axes]
+        names += [f"torque_{a} ({torque})" for a in self.turns]
         velocity, lift = self.output.velocity, self.output.lift
         names += columns(velocity, lift) if velocity else []
-        for part in self.parts:
-            names += [f"{part}_{a} ({force})" for a in AXES[: self.D]]
-        return ["step", "time (steps)", *names, *self._si_header(axes)]
-
-    @property
-    def _dimensions(self) -> list[Dimension]:
-        """Those of the force and of the torque; in 2D per length."""
-        return [(metres + self.D - 3, *rest) for metres, *rest in (FORCE, TORQUE)]
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """Names of the parts of the force that are written."""
-        return ("pressure", "viscous", "stress") if self.output.split else ()
-
-    def _si_header(self, axes: str) -> list[str]:
-        """With [units], names of the columns in SI; in 2D of a body one metre long."""
-        if not self.case.units:
-            return []
-        per = "_per_m" if self.D == 2 else ""
-        names = [f"force_{a}_N{per}" for a in AXES[: self.D]]
-        names += [f"torque_{a}_N_m{per}" for a in axes]
-        names += [f"{part}_{a}_N{per}" for part in self.parts for a in AXES[: self.D]]
-        return ["time_s", *names]
-
-    def _in_si(
-        self, time: float, force: np.ndarray, torque: np.ndarray, parts: np.ndarray
-    ) -> list[float]:
-        """The values of these columns."""
-        units = self.case.units
-        if not units:
-            return []
-        force_unit, torque_unit = self._dimensions
-        values = units.to_si(force, force_unit), units.to_si(torque, torque_unit)
-        return [units.to_si(time, TIME), *values[0], *values[1], *units.to_si(parts, force_unit)]
+        names += [f"{part}_{a} ({force})" for part in self.parts for a in axes]
+        if self.case.units:
+            per = "_per_m" if self.D == 2 else ""
+            names += ["time_s", *(f"force_{a}_N{per}" for a in axes)]
+            names += [f"torque_{a}_N_m{per}" for a in self.turns]
+            names += [f"{part}_{a}_N{per}" for part in self.parts for a in axes]
+        return ["step", "time (steps)", *names]
 
     def _open(self) -> None:
         for number in self.output.bodies(self.case):
             path = self.context.directory / f"forces_{self.case.bodies[number].label}.csv"
             self.files[number] = Rows(path, self.header(), self.context.first_step)
-            self.context.rows.append(self.files[number])
+            self.keep(self.files[number])
             self.sizes[number] = self._size(number)
 
     def _size(self, number: int) -> float:
@@ -275,36 +246,31 @@ class BodyForcesWriter:
             )
         return found
 
-    def write(self, step: int) -> None:
-        """Enqueue the sums of this step; the rows are written when they are known. Collective."""
+    def start(self, step: int) -> Callable[[], Parts | None]:
+        """Enqueue the sums over the links of this rank."""
         exchanged = self.context.solver.exchanged
         assert exchanged is not None, "the case needs forces, see Output.bodies"
         bodies, sums = exchanged.groups[:, 1], exchanged.start()
+        return lambda: self.comm.gather((bodies, sums()))
 
-        def complete() -> None:
-            parts = self.context.comm.gather((bodies, sums()))
-            on_root(self.context.comm, self._write, step, parts)
-
-        self.context.samples.add(complete)
-
-    def _write(self, step: int, parts: list[tuple[np.ndarray, np.ndarray]]) -> None:
-        totals = over_bodies(self.case, parts)
+    def add_rows(self, step: int, found: Parts) -> None:
+        """Add a row for each body, from the bodies and the sums of each rank."""
+        totals, weighed = over_bodies(self.case, found), self.case.needs.weighed
         for number, file in self.files.items():
-            file.add(
-                step, self._row(step + 0.5, number, totals[self.case.needs.weighed.index(number)])
-            )
+            file.add(step, self._row(step + 0.5, number, totals[weighed.index(number)]))
 
     def _row(self, time: float, number: int, total: np.ndarray) -> list[float]:
         """The row of a body from its sums: force, torque, pressure and stress."""
-        turning = 1 if self.D == 2 else 3  # components of the torque
-        force, torque, pressure, stress = np.split(
-            total[: 3 * self.D + turning], np.cumsum([self.D, turning, self.D])
-        )
+        D, turning = self.D, len(self.turns)
+        ends = np.cumsum([D, turning, D])
+        force, torque, pressure, stress = np.split(total[: 3 * D + turning], ends)
         torque = torque - self._moment(number, force)
-        split = (pressure, force - pressure, stress) if self.output.split else ()
-        parts = np.concatenate([*split, []])
+        parts = np.concatenate([pressure, force - pressure, stress] if self.parts else [[]])
         row = [time, *force, *torque, *self._coefficients(force, self.sizes[number]), *parts]
-        return [*row, *self._in_si(time, force, torque, parts)]
+        if units := self.case.units:
+            row += [self.time(time), *units.to_si(force, self.force)]
+            row += [*units.to_si(torque, self.torque), *units.to_si(parts, self.force)]
+        return row
 
     def _moment(self, number: int, force: np.ndarray) -> np.ndarray:
         """The torque about the origin of a force at the centre."""
@@ -329,8 +295,37 @@ class BodyForcesWriter:
         scale = 2 / (sum(v * v for v in velocity) * size)
         return [scale * float(force @ along) for along in directions(velocity, self.output.lift)]
 
-    def close(self) -> None:
-        """Close the files."""
-        for file in self.files.values():
-            file.close()
-        self.files = {}
+
+def directions(velocity: Sequence[float], lift: Sequence[float] | None = None) -> np.ndarray:
+    """Unit vectors of drag e, lift l and, in 3D, side force s = l x e, (D, D).
+
+    e is the direction of the flow, and l that of `lift` across the flow, without it the default:
+    z, or y for a flow along z; in 2D the other axis. (e, s, l) are right-handed. l and s are nan if
+    `lift` is parallel to the flow.
+    """
+    D = len(velocity)
+    e = np.array(velocity, float) / np.sqrt(np.square(velocity).sum())
+    along = int(np.abs(e).argmax())
+    upwards = D - 1 if along < D - 1 else D - 2
+    towards = np.array(lift, float) if lift else np.eye(D)[upwards]
+    across = towards - (towards @ e) * e
+    size = np.sqrt(across @ across)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        across = across / (size if size > PARALLEL * np.abs(towards).max() else 0)
+    found = [e, across]
+    return np.stack([*found, np.cross(across, e)] if D == 3 else found)
+
+
+def columns(velocity: Sequence[float], lift: Sequence[float] | None = None) -> list[str]:
+    """The names of the columns: c_d, c_l and, in 3D, c_s, each with its direction: "c_l +z"."""
+    found = directions(velocity, lift)
+    return [f"{name} {shown(v)}" for name, v in zip(COEFFICIENTS, found, strict=False)]
+
+
+def shown(direction: np.ndarray) -> str:
+    """A direction in the name of a column: +x, -z, or +0.6x+0.8y."""
+    parts = [(axis, v) for axis, v in zip(AXES, direction, strict=False) if abs(v) > PARALLEL]
+    if len(parts) == 1:
+        ((axis, v),) = parts
+        return f"{'+' if v > 0 else '-'}{axis}"
+    return "".join(f"{v:+.3g}{axis}" for axis, v in parts)

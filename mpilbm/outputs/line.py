@@ -31,8 +31,8 @@ class Line(BetweenPoints):
     def part_problems(self, case: "Case") -> list[str]:
         """Ends outside of the box, and a line that is not parallel to an axis."""
         low, high = ends_of(self)
-        ends = [[min(a, n - 0.5) if a == b else a, b] for a, b, n in
-                zip(low, high, case.domain.size, strict=False)]  # fmt: skip
+        pairs = zip(low, high, case.domain.size, strict=False)
+        ends = [(min(a, n - 0.5) if a == b else a, b) for a, b, n in pairs]
         if len(low) == len(high) == case.dimensions:
             low = tuple(a for a, _ in ends)
         found = box_problems(case, low, high, (1,) * case.dimensions)

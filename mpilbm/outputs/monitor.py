@@ -1,14 +1,16 @@
 """Quantities of the whole box over time, as rows of a CSV file."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from math import prod
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
 from mpilbm.core.registry import register
-from mpilbm.core.units import TIME, VELOCITY, Dimension
-from mpilbm.outputs import Context, Output, number_of_cells
-from mpilbm.outputs.spectra import distributed, velocity
+from mpilbm.core.units import VELOCITY, Dimension
+from mpilbm.outputs import Context, Output
+from mpilbm.outputs.core.tables import TableWriter
+from mpilbm.outputs.spectra import shells, velocity
 from mpilbm.outputs.spectra.velocity import VelocityWaves
 from mpilbm.parallel.agree import on_root
 from mpilbm.physics import interface_length, sloped
@@ -101,70 +103,57 @@ def si_columns(columns: Iterable[str], D: int) -> dict[str, tuple[str, Dimension
     return {name: (f"{name}_{unit}", dimension) for name, (unit, dimension) in found}
 
 
-class MonitorWriter:
+class MonitorWriter(TableWriter):
     """Rank 0 writes the file; all ranks compute the sums."""
 
     def __init__(self, context: Context, spectral: bool = False):
-        self.context = context
+        super().__init__(context)
         self.velocity = VelocityWaves(context) if spectral else None
         names = context.solver.sum_names
         self.columns = [n for n in sloped.columns(names) if n != "nonfinite"]
         if spectral:
             self.columns.insert(self.columns.index("enstrophy") + 1, SPECTRAL)
-        D, units = context.case.dimensions, context.case.units
-        self.in_si = si_columns(self.columns, D) if units else {}
-        self.rows: Rows | None = None  # on rank 0
+        self.in_si = si_columns(self.columns, self.case.dimensions) if self.case.units else {}
         self.previous = (context.first_step, 0.0)  # step and seconds of stepping
         on_root(context.comm, self._open)
 
     def _open(self) -> None:
         in_si = [column for column, _ in self.in_si.values()]
         header = ["step", "time", *self.columns, "glups", *(["time_s", *in_si] if in_si else [])]
-        self.rows = Rows(self.context.directory / NAME, header, self.context.first_step)
-        self.context.rows.append(self.rows)
+        self.rows = self.keep(Rows(self.context.directory / NAME, header, self.context.first_step))
 
-    def write(self, step: int) -> None:
-        """Enqueue the sums of this step; the row is written when they are known. Collective."""
+    def start(self, step: int) -> Callable[[], tuple[dict[str, float], float]]:
+        """Enqueue the sums of this step, and the transform of the velocity for `spectral`."""
         if self.velocity:
             self.velocity.start()
         sums, reading = self.context.totals.start(step), self.context.clock.reading()
-
-        def complete() -> None:
-            totals = sums() | self._spectral()
-            on_root(self.context.comm, self._write, step, totals, reading.seconds)
-
-        self.context.samples.add(complete)
+        return lambda: (sums() | self._spectral(), reading.seconds)
 
     def _spectral(self) -> dict[str, float]:
         """The sum over the cells of omega.omega / 2 with exact derivatives, on rank 0."""
         if self.velocity is None:
             return {}
-        waves = self.velocity.take()
-        found = distributed.spectra(self.context.comm, self.velocity.shells, waves)
-        cells = number_of_cells(self.context.case)
-        return {} if found is None else {SPECTRAL: float(found[2].sum()) * cells}
+        found = shells.spectra(self.comm, self.velocity.shells, self.velocity.take())
+        return {} if found is None else {SPECTRAL: float(found[2].sum()) * prod(self.case.shape)}
 
-    def _write(self, step: int, totals: dict[str, float], stepping: float) -> None:
-        values = [totals[name] for name in self.columns]
-        units = self.context.case.units
-        in_si = [units.to_si(step, TIME)] if units else []
+    def add_rows(self, step: int, found: tuple[dict[str, float], float]) -> None:
+        """Add the row of a step from its sums and the seconds of stepping."""
+        totals, stepping = found
+        units, in_si = self.case.units, [self.time(step)] if self.case.units else []
         if units:
             in_si += [units.to_si(totals[name], of) for name, (_, of) in self.in_si.items()]
-        if self.rows is not None:
-            self.rows.add(step, (step, *values, self._glups(step, stepping), *in_si))
+        values = [totals[name] for name in self.columns]
+        self.rows.add(step, (step, *values, self._glups(step, stepping), *in_si))
 
     def _glups(self, step: int, stepping: float) -> float:
         """10^9 cells per second of stepping since the previous row; 0 if no step was made."""
         before, then = self.previous
         self.previous = step, stepping
-        seconds = stepping - then
-        updates = (step - before) * number_of_cells(self.context.case)
-        return updates / seconds / 1e9 if updates and seconds else 0.0
+        updates = (step - before) * prod(self.case.shape)
+        return updates / (stepping - then) / 1e9 if updates and stepping > then else 0.0
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file, and end the threads of the transform."""
         if self.velocity:
             self.velocity.close()
-        if self.rows is not None:
-            self.rows.close()
-            self.rows = None
+        super().close()

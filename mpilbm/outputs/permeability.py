@@ -1,22 +1,30 @@
 """Permeability of a porous medium over time, as rows of a CSV file."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from math import nan, prod, sqrt
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
+import numpy as np
 from pydantic import Field
 
 from mpilbm.case.driving import NotDriven, driving
 from mpilbm.case.tables.values import Scale
 from mpilbm.core.quantity import in_si
 from mpilbm.core.registry import register
-from mpilbm.core.units import LENGTH
+from mpilbm.core.units import LENGTH, VELOCITY
 from mpilbm.model.findings import WARNING, Finding
 from mpilbm.outputs import Context, Output
-from mpilbm.outputs.core.permeability_rows import FILE, DarcyFlow, PermeabilityWriter
+from mpilbm.outputs.core.tables import TableWriter
+from mpilbm.parallel.agree import on_root
+from mpilbm.physics.lattices import AXES
+from mpilbm.storage.csv_log import Rows
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case
 
+
+FILE = "permeability.csv"
+MILLIDARCY = 9.869233e-16  # m^2
 ROW_BYTES = 512
 
 
@@ -60,8 +68,8 @@ class Permeability(Output):
             found.append(f"the permeability is not defined: {error}")
         closure = case.fluids[0].collision.closure
         if closure:
-            found.append(f"the permeability requires a constant viscosity; found the closure "
-                         f"'{closure.name}'; remove it or this output")  # fmt: skip
+            needs = "the permeability requires a constant viscosity"
+            found.append(f"{needs}; found the closure '{closure.name}'; remove it or this output")
         try:
             self.cell(case)
         except ValueError as error:
@@ -82,11 +90,9 @@ class Permeability(Output):
                 fix.append(f'body.{body.label}.boundary.name = "central_linear"')
         found = super().warnings(case)
         if causes:
-            found.append(Finding(
-                WARNING, "",
-                f"k depends on the viscosity with {' and '.join(causes)}, which moves the "
-                f"effective walls; set {' and '.join(fix)}",
-            ))  # fmt: skip
+            why = f"with {' and '.join(causes)}, which moves the effective walls"
+            sentence = f"k depends on the viscosity {why}; set {' and '.join(fix)}"
+            found.append(Finding(WARNING, "", sentence))
         return found
 
     def cell(self, case: "Case") -> float | None:
@@ -113,6 +119,95 @@ class Permeability(Output):
         flow = DarcyFlow(context)
         return lambda: flow.measured(flow.start()()).k
 
-    def open(self, context: Context) -> PermeabilityWriter:
+    def open(self, context: Context) -> "PermeabilityWriter":
         """Creates the file; after a restart keeps its rows up to the first step."""
         return PermeabilityWriter(context, self.cell(context.case))
+
+
+class Measured(NamedTuple):
+    """k along the driven axis, <u> (D,), tortuosity, and the Reynolds number <u_a> sqrt(k) / nu."""
+
+    k: float
+    velocity: np.ndarray
+    tortuosity: float
+    reynolds: float
+
+
+class DarcyFlow:
+    """k = nu <rho u> / G from sums over the box; see Permeability."""
+
+    def __init__(self, context: Context):
+        case = self.case = context.case
+        self.comm, self.diagnostics = context.comm, context.solver.diagnostics
+        self.axis, self.force = driving(case)
+        self.viscosity, self.cells = case.fluids[0].viscosity, prod(case.shape)
+
+    def start(self) -> Callable[[], np.ndarray]:
+        """Enqueue the sums; the result returns those of all planes, (planes, 2 D + 1), on rank 0.
+
+        On the other ranks it returns nan. Both are collective.
+        """
+        sums = self.diagnostics.start_flux()
+
+        def complete() -> np.ndarray:
+            parts = self.comm.gather(sums())
+            missing = np.full((1, 2 * self.case.dimensions + 1), nan)
+            return missing if parts is None else np.concatenate(parts)
+
+        return complete
+
+    def measured(self, sums: np.ndarray) -> Measured:
+        """The quantities of these sums; planes are added one after another, for any ranks."""
+        total, D, a = np.cumsum(sums, axis=0)[-1] / self.cells, self.case.dimensions, self.axis
+        velocity, speed = total[D : 2 * D], total[2 * D]
+        k = float(self.viscosity * total[a] / self.force)
+        reynolds = abs(velocity[a]) * sqrt(abs(k)) / self.viscosity
+        tortuosity = float(speed / abs(velocity[a])) if velocity[a] else nan
+        return Measured(k, velocity, tortuosity, float(reynolds))
+
+
+class PermeabilityWriter(TableWriter):
+    """Rank 0 writes the file; the device of each rank sums over its planes.
+
+    `cell`: the side of a cell in m, None if it is not known.
+    """
+
+    def __init__(self, context: Context, cell: float | None):
+        super().__init__(context)
+        self.cell, self.flow = cell, DarcyFlow(context)
+        self.axes = AXES[: self.case.dimensions]
+        fluid = context.comm.gather(int(context.solver.geometry.fluid_cells.sum()))
+        self.porosity = sum(fluid or ()) / self.flow.cells
+        self.previous = nan  # k of the previous row
+        on_root(context.comm, self._open)
+
+    def header(self) -> list[str]:
+        """Names of the columns, with the units of those in SI."""
+        k, u = [f"k_{axis}" for axis in self.axes], [f"u_{axis}" for axis in self.axes]
+        names = ["step", "time", *k, *u, "tortuosity", "reynolds", "change", "porosity"]
+        if self.cell is not None:
+            names += [f"{name}_{unit}" for unit in ("m2", "mD") for name in k]
+        return names + (["time_s", *(f"{name}_m/s" for name in u)] if self.case.units else [])
+
+    def _open(self) -> None:
+        rows = Rows(self.context.directory / FILE, self.header(), self.context.first_step)
+        self.rows = self.keep(rows)
+        if rows.last:
+            self.previous = float(rows.last.split(",")[2 + self.flow.axis])
+
+    def start(self, step: int) -> Callable[[], np.ndarray]:
+        """Enqueue the sums of this step."""
+        return self.flow.start()
+
+    def add_rows(self, step: int, found: np.ndarray) -> None:
+        """Add the row of a step from its sums."""
+        flow = self.flow.measured(found)
+        k = np.where(np.arange(len(self.axes)) == self.flow.axis, flow.k, nan)
+        change = abs(flow.k - self.previous) / abs(flow.k) if flow.k else nan
+        self.previous = flow.k
+        row = [step, *k, *flow.velocity, flow.tortuosity, flow.reynolds, change, self.porosity]
+        if self.cell is not None:
+            row += [*(k * self.cell**2), *(k * self.cell**2 / MILLIDARCY)]
+        if self.case.units:
+            row += [self.time(step), *self.case.units.to_si(flow.velocity, VELOCITY)]
+        self.rows.add(step, row)

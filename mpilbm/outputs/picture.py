@@ -1,24 +1,35 @@
 """Pictures of a plane or a surface during the run, and a film of them."""
 
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from importlib.util import find_spec
 from math import ceil, prod
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
+import numpy as np
 from pydantic import Field
 
+from mpilbm.core.errors import FileSystemError
 from mpilbm.core.quantity import LENGTH
 from mpilbm.core.registry import register
 from mpilbm.outputs import Context
 from mpilbm.outputs.core.fields import field_problems
 from mpilbm.outputs.core.scheduled import Scheduled
-from mpilbm.outputs.drawing.isosurface import MISSING
+from mpilbm.outputs.drawing import film, isosurface
+from mpilbm.outputs.drawing.isosurface import DrawingFailed
+from mpilbm.outputs.drawing.pictures import (
+    MOST,
+    Drawing,
+    Isosurface,
+    PlaneDrawing,
+    SurfaceDrawing,
+)
 from mpilbm.outputs.images.part import Part, cell_of, of_box
-from mpilbm.outputs.pictures import film
-from mpilbm.outputs.pictures.plane import PlaneDrawing
-from mpilbm.outputs.pictures.surface import MOST, Isosurface, SurfaceDrawing
-from mpilbm.outputs.pictures.writer import Drawing, PictureWriter
+from mpilbm.outputs.images.values import SOLID, at_nodes
+from mpilbm.parallel.agree import on_root
 from mpilbm.physics.lattices import AXES
-from mpilbm.solver.fields.point_fields import point_bytes, point_roles
+from mpilbm.solver.fields.point_fields import PointFields, point_bytes, point_roles
+from mpilbm.storage.files import whole
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case
@@ -74,19 +85,20 @@ class Picture(Scheduled):
         "picture_<label>.mp4",
         "picture_<label>.gif",
     )
+    free: ClassVar[tuple[str, ...]] = ("film",)
 
     def problems(self, case: "Case") -> list[str]:
         """Unknown fields, planes outside of the box, an empty range, missing packages."""
         found = super().problems(case)
         found += [line.replace("fields:", "field:") for line in field_problems((self.field,), case)]
         if case.dimensions == 2 and (self.normal != "z" or self.position is not None):
-            found.append("normal: in two dimensions the picture shows the box; remove normal and "
-                         "position")  # fmt: skip
+            shows = "in two dimensions the picture shows the box"
+            found.append(f"normal: {shows}; remove normal and position")
         elif case.dimensions == 3:
             size = case.domain.size[AXES.index(self.normal)]
             if self.position is not None and self.position > size:
-                found.append(f"position: found {self.position:g}; allowed: 0 to {size}, the size "
-                             f"of the box along {self.normal}")  # fmt: skip
+                allowed = f"0 to {size}, the size of the box along {self.normal}"
+                found.append(f"position: found {self.position:g}; allowed: {allowed}")
         if self.range is not None and not self.range[0] < self.range[1]:
             found.append(f"range: found {list(self.range)}; allowed: the lower value first")
         if not find_spec("matplotlib"):
@@ -97,27 +109,26 @@ class Picture(Scheduled):
 
     def _surface_problems(self, surface: Isosurface, case: "Case") -> list[str]:
         """A surface in 2D, next to a plane, of an unknown field or of too many cells."""
-        found = [line.replace("fields:", "surface.field:")
-                 for line in field_problems((surface.field,), case)]  # fmt: skip
+        lines = field_problems((surface.field,), case)
+        found = [line.replace("fields:", "surface.field:") for line in lines]
         plane = self.model_fields_set & {"normal", "position"}
         if case.dimensions == 2:
             found.append("surface: in two dimensions the picture shows the box; remove surface")
         elif plane:
-            found.append(f"{' and '.join(sorted(plane))}: the picture shows a surface, not a "
-                         "plane; give either of them")  # fmt: skip
+            keys = " and ".join(sorted(plane))
+            found.append(f"{keys}: the picture shows a surface, not a plane; give either of them")
         points = surface.points(case)
         if min(points) < 2:
-            found.append(f"surface.stride: found {surface.stride}; allowed: at most "
-                         f"{(min(case.domain.size) - 1)}, two values along each axis")  # fmt: skip
+            most = f"at most {min(case.domain.size) - 1}, two values along each axis"
+            found.append(f"surface.stride: found {surface.stride}; allowed: {most}")
         elif prod(points) > MOST:
             least = ceil((prod(case.domain.size) / MOST) ** (1 / 3))
-            found.append(f"surface: of {prod(points):,} cells; allowed: at most {MOST:,}, which "
-                         f"one process keeps; choose surface.stride = {least} or more")  # fmt: skip
+            most = f"at most {MOST:,}, which one process keeps"
+            fix = f"choose surface.stride = {least} or more"
+            found.append(f"surface: of {prod(points):,} cells; allowed: {most}; {fix}")
         if not find_spec("pyvista"):
-            found.append(f"surface: {MISSING}")
+            found.append(f"surface: {isosurface.MISSING}")
         return found
-
-    free: ClassVar[tuple[str, ...]] = ("film",)
 
     def part(self, case: "Case") -> Part:
         """The cells of the plane."""
@@ -162,4 +173,103 @@ class Picture(Scheduled):
             if self.surface
             else PlaneDrawing(*shown, self.normal, self.part(case))
         )
-        return PictureWriter(drawing, context, stem, self.film)
+        return PictureWriter(drawing, context, self.film)
+
+
+class PictureWriter:
+    """Each rank computes the values of its cells; a thread of rank 0 draws.
+
+    The files are `<stem>_<step>.png`, and `<stem>.mp4` with `with_film`. A picture that cannot be
+    drawn is left out, with one warning; the run continues.
+    """
+
+    def __init__(self, drawing: Drawing, context: Context, with_film: bool):
+        self.drawing, self.context, self.with_film = drawing, context, with_film
+        self.stem = drawing.stem
+        on_root(context.comm, drawing.require)
+        slab = context.slab
+        mine = drawing.planes[(drawing.planes >= slab.begin) & (drawing.planes < slab.end)]
+        axes = mine - slab.begin, drawing.rows, drawing.x
+        nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+        self.points = PointFields(context.solver.diagnostics, drawing.fields, nodes)
+        cut = np.ix_(drawing.rows, drawing.x)
+        own = [at_nodes(context, SOLID, {}, k, k + 1)[0][cut].reshape(-1) for k in axes[0]]
+        parts = context.comm.gather(np.concatenate([*own, np.empty(0, bool)]))
+        self.solid = None if parts is None else self._shaped(np.concatenate(parts))
+        self._pool: ThreadPoolExecutor | None = None
+        self._drawn: Future[None] | None = None
+        self._warned = False
+        if context.comm.rank == 0:
+            context.rows.append(self)
+
+    def _shaped(self, values: np.ndarray) -> np.ndarray:
+        """Values of all nodes as (planes, rows, x[, components])."""
+        drawing = self.drawing
+        size = len(drawing.planes), len(drawing.rows), len(drawing.x)
+        return values.reshape(*size, *values.shape[1:])
+
+    def write(self, step: int) -> None:
+        """Enqueue the values of this step; the picture is drawn when they are known. Collective."""
+        self.points.prepare()
+        values = self.points.start()
+
+        def complete() -> None:
+            mine = values()
+            parts = self.context.comm.gather({name: mine[name] for name in self.drawing.fields})
+            on_root(self.context.comm, self._draw, step, parts)
+
+        self.context.samples.add(complete)
+
+    def _draw(self, step: int, parts: list[dict[str, np.ndarray]]) -> None:
+        """Have a thread draw; waits for the previous picture, whose error it raises."""
+        self._finish_drawing()
+        self._pool = self._pool or ThreadPoolExecutor(1, "mpilbm-picture")
+        names = self.drawing.fields
+        gathered = {name: np.concatenate([part[name] for part in parts]) for name in names}
+        values = {name: self._shaped(each) for name, each in gathered.items()}
+        self._drawn = self._pool.submit(self._save, step, values)
+
+    def _finish_drawing(self) -> None:
+        if self._drawn is None:
+            return
+        try:
+            self._drawn.result()
+        except DrawingFailed as error:
+            if not self._warned:
+                self.context.say(
+                    f"warning: {self.stem}: a picture could not be drawn: {error}; further "
+                    "failures are not reported"
+                )
+            self._warned = True
+        self._drawn = None
+
+    def sync(self) -> None:
+        """Wait until all pictures are on the disk; in any thread. OSError if one cannot be."""
+        drawn = self._drawn
+        if drawn is not None:
+            with suppress(DrawingFailed):
+                drawn.result()
+
+    def _save(self, step: int, values: dict[str, np.ndarray]) -> None:
+        assert self.solid is not None
+        content = self.drawing.content(step, values, self.solid)
+        with whole(self.context.directory / f"{self.stem}_{step:09d}.png", "wb") as file:
+            file.write(content)
+
+    def close(self) -> None:
+        """Complete the last picture; make the film unless a file has failed. On rank 0."""
+        if self._pool is None:
+            return
+        pool, self._pool = self._pool, None
+        with pool:  # ends the thread
+            self._finish_drawing()
+        failed = isinstance(self.context.error, FileSystemError)
+        kind = film.ending() if self.with_film and not failed else None
+        pictures = sorted(self.context.directory.glob(f"{self.stem}_[0-9]*.png"))
+        if kind and pictures:
+            path = self.context.directory / f"{self.stem}{kind}"
+            try:
+                film.write_film(path, pictures)
+            except (OSError, RuntimeError) as error:
+                reason = str(error).strip().partition("\n")[0]
+                self.context.say(f"warning: {path.name} could not be made: {reason}")

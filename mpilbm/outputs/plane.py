@@ -47,6 +47,6 @@ class Plane(Strided):
             return ["normal: a plane requires three dimensions; use a snapshot or a line"]
         size = case.domain.size[AXES.index(self.normal)]
         if self.position > size:
-            return [f"position: found {self.position:g}; allowed: 0 to {size}, the size of the box "
-                    f"along {self.normal}"]  # fmt: skip
+            allowed = f"0 to {size}, the size of the box along {self.normal}"
+            return [f"position: found {self.position:g}; allowed: {allowed}"]
         return self.stride_problems(case)

@@ -1,7 +1,10 @@
 """Fields at given points over time, as one table of a run."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import product
+from math import prod
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -10,16 +13,14 @@ from pydantic import Field
 
 from mpilbm.core.errors import CaseError
 from mpilbm.core.files.input_arrays import load_numbers
-from mpilbm.core.files.toml_text import shown as shown_value
 from mpilbm.core.quantity import LENGTH
 from mpilbm.core.registry import register
-from mpilbm.core.units import TIME, counted, field_unit
+from mpilbm.core.units import counted, field_unit
 from mpilbm.outputs import Context
 from mpilbm.outputs.core.fields import COMPONENTS, field_problems
 from mpilbm.outputs.core.scheduled import Scheduled
-from mpilbm.outputs.images.description import in_si
-from mpilbm.outputs.points.positions import Interpolation, shown
-from mpilbm.outputs.points.series import Series
+from mpilbm.outputs.core.series import Series
+from mpilbm.outputs.core.tables import TableWriter
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.physics.lattices import AXES
 from mpilbm.solver.fields.point_fields import PointFields, point_bytes, point_roles
@@ -30,11 +31,13 @@ if TYPE_CHECKING:
 
     from mpilbm.case.case import Case
 
+
 MOST_POINTS = 100_000  # more are a plane or a box
 MOST_COLUMNS = 1000  # of a CSV file
 MOST_LISTED = 3000  # coordinates in the definition of the table
 HEAD_BYTES, VALUE_BYTES, CSV_BYTES = 1 << 16, 8, 26
-METRE = (1, 0, 0)
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 @register("outputs", "probe")
@@ -100,8 +103,8 @@ class Probe(Scheduled):
         key = "points" if self.file is None else "file"
         lengths = {len(point) for point in self.points or ()} - {case.dimensions}
         if lengths:
-            return [*found, f"{key}: found a point of {counted(lengths.pop(), 'coordinate')}; "
-                            f"allowed: {case.dimensions}"]  # fmt: skip
+            point = f"a point of {counted(lengths.pop(), 'coordinate')}"
+            return [*found, f"{key}: found {point}; allowed: {case.dimensions}"]
         try:
             positions = self.positions(case)
         except ValueError as error:
@@ -117,14 +120,14 @@ class Probe(Scheduled):
         outside = ~((positions >= 0) & (positions <= size)).all(axis=1)  # also not a number
         if outside.any():
             number = int(outside.argmax())
-            return [f"found {shown(positions[number])} (point {number}), outside the box; allowed: "
-                    f"0 to {shown(size)} cells"]  # fmt: skip
+            point = f"{shown(positions[number])} (point {number})"
+            return [f"found {point}, outside the box; allowed: 0 to {shown(size)} cells"]
         if len(positions) > MOST_POINTS:
             return [f"found {len(positions)} points; allowed: {MOST_POINTS}; use a snapshot"]
         columns = len(positions) * self._values(case)
         if self.format == "csv" and columns > MOST_COLUMNS:
-            return [f"found {len(positions)} points, which are {columns} columns of a CSV file; "
-                    f"allowed: {MOST_COLUMNS}; use format = {shown_value('h5')}"]  # fmt: skip
+            points = f"{len(positions)} points, which are {columns} columns of a CSV file"
+            return [f'found {points}; allowed: {MOST_COLUMNS}; use format = "h5"']
         return []
 
     def _values(self, case: "Case") -> int:
@@ -156,17 +159,19 @@ class Probe(Scheduled):
         return ProbeWriter(self, context)
 
 
-class ProbeWriter:
+class ProbeWriter(TableWriter):
     """Rank 0 interpolates and writes the rows; each rank computes the nodes of its planes."""
 
     def __init__(self, output: Probe, context: Context):
-        self.output, self.context, self.case = output, context, context.case
+        super().__init__(context)
+        self.output, self.label = output, output.label_in(self.case)
         known = context.solver.field_names
         for name in output.fields:
             if name not in known:
                 problem = f"'{name}' is not a field of this flow; choose from {', '.join(known)}"
-                raise CaseError(problem, "output.fields", context.case.path)
+                raise CaseError(problem, "output.fields", self.case.path)
         self.names = tuple(dict.fromkeys(output.fields))
+        self.units = {name: field_unit(self.case.units, name) for name in self.names}
         self.positions = output.positions(self.case)
         linear, slab = output.interpolation == "linear", context.slab
         self.interpolation = Interpolation.create(self.case, self.positions, linear)
@@ -174,93 +179,151 @@ class ProbeWriter:
         mine = nodes[(nodes[:, 0] >= slab.begin) & (nodes[:, 0] < slab.end)] - [slab.begin, 0, 0]
         diagnostics = context.solver.diagnostics
         self.points = together(context.comm, PointFields, diagnostics, self.names, mine)
-        parts = context.comm.gather(self.points.solid)
-        self.table: Series | Rows | None = None  # on rank 0
-        text = on_root(context.comm, self._open, parts)
+        text = on_root(context.comm, self._open, context.comm.gather(self.points.solid))
         if text:
             context.say(text)
 
     def _open(self, solid: list[NDArray[np.bool_]]) -> str:
         """Create the table; returns a warning if points are in solids, or ""."""
-        self.table = self._csv() if self.output.format == "csv" else self._series()
-        self.context.rows.append(self.table)
+        path = self.context.directory / f"probe_{self.label}.{self.output.format}"
+        first, count = self.context.first_step, len(self.positions)
+        shapes = {name: (count, *self.context.solver.components(name)) for name in self.names}
+        if self.output.format == "csv":
+            self.keep(Rows(path, self._header(), first))
+        else:
+            rows = self.output.times(first, max(first, self.case.run.steps))
+            self.keep(Series(path, shapes, first, rows, self._describe))
         mask = np.concatenate(solid)
         inside = np.flatnonzero(self.interpolation.inside(mask))
         self.interpolation = self.interpolation.of_fluid(mask)
         if not inside.size:
             return ""
-        return (
-            f"warning: probe {self.output.label_in(self.case)}: {inside.size} of "
-            f"{counted(len(self.positions), 'point')} in solids, first "
-            f"{shown(self.positions[inside[0]])}; linear interpolation uses the fluid cells around"
-        )
-
-    @property
-    def path(self) -> Any:
-        """The file."""
-        name = f"probe_{self.output.label_in(self.case)}.{self.output.format}"
-        return self.context.directory / name
-
-    def _shape(self, name: str) -> tuple[int, ...]:
-        return (len(self.positions), *self.context.solver.components(name))
-
-    def _series(self) -> Series:
-        fields = {name: self._shape(name) for name in self.names}
-        first, last = self.context.first_step, self.case.run.steps
-        capacity = self.output.times(first, max(first, last))
-        return Series(self.path, fields, first, capacity, self._describe)
+        found = f"{inside.size} of {counted(count, 'point')} in solids, first "
+        found += shown(self.positions[inside[0]])
+        uses = "linear interpolation uses the fluid cells around"
+        return f"warning: probe {self.label}: {found}; {uses}"
 
     def _describe(self, file: "h5py.File") -> None:
         """Attributes and the positions."""
         units = self.case.units
         file["positions"] = self.positions * (units.cell if units else 1)
         file["positions"].attrs["unit"] = "m" if units else "cells"
-        file["time"].attrs["unit"] = "s" if units else "steps"
-        for name in self.names:
-            text = field_unit(units, name)[1]
+        for name, (_, text) in self.units.items():
             if text:
                 file[name].attrs["unit"] = text
-        file.attrs["case"], file.attrs["interpolation"] = self.case.toml, self.output.interpolation
-        file.attrs["units"] = "SI" if units else "lattice"
-        for key, value in in_si(self.case, 0).items():
-            if key != "time (s)":
-                file.attrs[key] = value
+        file.attrs["interpolation"] = self.output.interpolation
+        self.describe_table(file)
 
-    def _csv(self) -> Rows:
+    def _header(self) -> list[str]:
+        """The columns of the CSV file."""
         header = ["step", "time (s)" if self.case.units else "time (steps)"]
-        for name in self.names:
+        for name, (_, text) in self.units.items():
             components = self.context.solver.components(name)
-            text = field_unit(self.case.units, name)[1]
             unit = f" ({text})" if text else ""
             ends = [f"_{axis}" for axis in AXES[: components[0]]] if components else [""]
             header += [f"{name}{e}_{k}{unit}" for k in range(len(self.positions)) for e in ends]
-        return Rows(self.path, header, self.context.first_step)
+        return header
 
-    def write(self, step: int) -> None:
-        """Enqueue the fields of this step; the row is written when they are known. Collective."""
+    def start(self, step: int) -> Callable[[], list[Mapping[str, np.ndarray]] | None]:
+        """Enqueue the fields at the nodes of this rank."""
         self.points.prepare()
         found = self.points.start()
+        return lambda: self.comm.gather(found())
 
-        def complete() -> None:
-            parts = self.context.comm.gather(found())
-            on_root(self.context.comm, self._write, step, parts)
+    def add_rows(self, step: int, found: list[Mapping[str, np.ndarray]]) -> None:
+        """Add the row of a step from the values at the nodes of each rank."""
+        values, (table,) = dict[str, Floats](), self.open_tables
+        for name, (unit, _) in self.units.items():
+            at_nodes = np.concatenate([part[name] for part in found])
+            values[name] = self.interpolation.values(at_nodes) * unit
+        if isinstance(table, Series):
+            table.add(step, {"time": self.time(step), **values})
+        else:
+            flat = np.concatenate([value.reshape(-1) for value in values.values()])
+            table.add(step, [self.time(step), *flat.tolist()])
 
-        self.context.samples.add(complete)
 
-    def _write(self, step: int, parts: list[Mapping[str, np.ndarray]]) -> None:
-        units, assembled = self.case.units, dict[str, NDArray[np.float64]]()
-        for name in self.names:
-            at_nodes = np.concatenate([part[name] for part in parts])
-            assembled[name] = self.interpolation.values(at_nodes) * field_unit(units, name)[0]
-        time = units.to_si(step, TIME) if units else float(step)
-        if isinstance(self.table, Series):
-            self.table.add(step, {"time": time, **assembled})
-        elif self.table is not None:
-            values = [value.reshape(-1) for value in assembled.values()]
-            self.table.add(step, [time, *np.concatenate(values).tolist()])
+@dataclass(frozen=True, eq=False)
+class Interpolation:
+    """Values at n positions from those at nodes of the box.
 
-    def close(self) -> None:
-        """Close the file."""
-        if self.table is not None:
-            self.table.close()
-            self.table = None
+        value(p) = sum_k weight[p, k] value(node[p, k]),   sum_k weight[p, k] = 1
+
+    nodes    int (m, 3): plane, row and x of each node that is used, once, in ascending order
+    at       int (n, c): for each position the numbers of its nodes
+    weights  float64 (n, c)
+    """
+
+    nodes: Ints
+    at: Ints
+    weights: Floats
+
+    @classmethod
+    def create(cls, case: "Case", positions: Floats, linear: bool) -> "Interpolation":
+        """The cells that contain the positions, or trilinearly the nearest 2^D cell centres.
+
+        Positions (n, D) in cells; the centres of cells are at 0.5, 1.5, … Linear interpolation
+        wraps around at periodic faces; cells beyond a wall have the weight 0, and those beyond the
+        faces of a pressure_jump, where the density differs.
+        """
+        size, wraps = np.array(case.domain.size), np.array(case.domain.periodic)
+        jumps = [face[0] for b in case.boundaries if b.joins_faces for face in b.where]
+        wraps &= ~np.isin([*"xyz"[: len(size)]], jumps)
+        D = len(size)
+        shifted = positions - 0.5 if linear else positions
+        base = np.floor(shifted).astype(np.int64)
+        part = shifted - base
+        nodes, weights = [], []
+        for step in product((0, 1), repeat=D) if linear else [(0,) * D]:
+            node = base + np.array(step)
+            beyond = (node < 0) | (node >= size)
+            node = np.where(wraps, node % size, np.clip(node, 0, size - 1))
+            weight = np.prod(np.where(step, part, 1 - part), axis=1) if linear else 1.0
+            weights.append(weight * ~(beyond & ~wraps & linear).any(axis=1))
+            nodes.append(node)
+        return cls(*_once(case, np.stack(nodes, axis=1)), _normalised(np.stack(weights, axis=1)))
+
+    def of_fluid(self, solid: NDArray[np.bool_]) -> "Interpolation":
+        """The interpolation over fluid nodes only; `solid` (m,).
+
+        A position with solid nodes only keeps its weights.
+        """
+        weights = self.weights * ~solid[self.at]
+        none = weights.sum(axis=1) == 0
+        weights[none] = self.weights[none]
+        return Interpolation(self.nodes, self.at, _normalised(weights))
+
+    def inside(self, solid: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Whether the nearest node of each position is solid, (n,)."""
+        nearest = self.weights.argmax(axis=1)
+        return solid[self.at[np.arange(len(self.at)), nearest]]
+
+    def values(self, at_nodes: NDArray) -> Floats:
+        """float64 (n, …) from the values (m, …) at the nodes."""
+        at_nodes = at_nodes.astype(np.float64)
+        shape = (*self.weights.shape[:1], *(1,) * (at_nodes.ndim - 1))
+        found = np.zeros((len(self.at), *at_nodes.shape[1:]))
+        for k in range(self.at.shape[1]):  # in a fixed order, for the same bits on all ranks
+            found += self.weights[:, k].reshape(shape) * at_nodes[self.at[:, k]]
+        return found
+
+
+def _once(case: "Case", nodes: Ints) -> tuple[Ints, Ints]:
+    """Each of the nodes (n, c, D) once as (m, 3), in ascending order, and their numbers (n, c)."""
+    nx, *rest = case.domain.size  # of the complete box, also of a staggered lattice
+    shape = case.shape[0], prod(rest[:-1]), nx
+    plane, x = nodes[..., -1], nodes[..., 0]
+    row = nodes[..., 1] if nodes.shape[-1] == 3 else np.zeros_like(x)
+    flat = np.ravel_multi_index((plane, row, x), shape)
+    once, at = np.unique(flat, return_inverse=True)
+    found = np.stack(np.unravel_index(once, shape), axis=1)
+    return found.astype(np.int64), at.reshape(flat.shape)
+
+
+def _normalised(weights: Floats) -> Floats:
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def shown(position: NDArray) -> str:
+    """A position in a message: `[1, 2.5, 3]`."""
+    return f"[{', '.join(f'{value:g}' for value in position)}]"

@@ -1,20 +1,20 @@
 """The spectra of kinetic energy and enstrophy over time, as one table of a run."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from mpilbm.core.registry import register
-from mpilbm.core.units import TIME, Dimension
+from mpilbm.core.units import Dimension
 from mpilbm.model.findings import NOTE, Finding
 from mpilbm.outputs import Context
 from mpilbm.outputs.core.scheduled import Scheduled
-from mpilbm.outputs.images.description import in_si
-from mpilbm.outputs.points.series import Series
-from mpilbm.outputs.spectra import distributed, velocity
-from mpilbm.outputs.spectra.shells import Shells
-from mpilbm.outputs.spectra.transfer import with_transfer
+from mpilbm.outputs.core.series import Series
+from mpilbm.outputs.core.tables import TableWriter
+from mpilbm.outputs.spectra import velocity
+from mpilbm.outputs.spectra.shells import Shells, spectra, with_transfer
 from mpilbm.outputs.spectra.velocity import VelocityWaves
 from mpilbm.parallel.agree import on_root
 from mpilbm.storage.csv_log import Rows
@@ -128,81 +128,68 @@ def total(name: str) -> bool:
     return name.startswith("total")
 
 
-class SpectrumWriter:
+class SpectrumWriter(TableWriter):
     """All ranks transform their planes; rank 0 writes the rows."""
 
     def __init__(self, output: Spectrum, context: Context):
-        self.output, self.context, self.case = output, context, context.case
+        super().__init__(context)
+        self.output, self.columns = output, output.columns(self.case)
         self.velocity = VelocityWaves(context, output.transfer)
-        self.columns = output.columns(self.case)
         self.shells = self.velocity.shells
-        self.table: Series | Rows | None = None  # on rank 0
         on_root(context.comm, self._open)
 
     def _open(self) -> None:
         name = f"spectrum_{self.output.label_in(self.case)}.{self.output.format}"
         path, first = self.context.directory / name, self.context.first_step
         if self.output.format == "csv":
-            self.table = Rows(path, self._header(), first, self.shells.count)
-        else:
-            shape = (self.shells.count,)
-            shapes = {name: () if total(name) else shape for name in self.columns}
-            rows = self.output.times(first, max(first, self.case.run.steps))
-            self.table = Series(path, shapes, first, rows, self._describe)
-        self.context.rows.append(self.table)
+            self.keep(Rows(path, self._header(), first, self.shells.count))
+            return
+        shape = (self.shells.count,)
+        shapes = {name: () if total(name) else shape for name in self.columns}
+        rows = self.output.times(first, max(first, self.case.run.steps))
+        self.keep(Series(path, shapes, first, rows, self._describe))
 
     def _header(self) -> list[str]:
         """The columns of the .csv."""
         si = self.case.units is not None
         named = [f"{name} ({COLUMNS[name][1 if si else 2]})" for name in self.columns]
-        return ["step", "time (s)" if si else "time (steps)", "k (1/m)" if si else "k (1/cell)",
-                *named]  # fmt: skip
+        first = ("time (s)", "k (1/m)") if si else ("time (steps)", "k (1/cell)")
+        return ["step", *first, *named]
 
     def _describe(self, file: "h5py.File") -> None:
         """The wave numbers and attributes."""
         units = self.case.units
         file["k"] = self.shells.k * self._unit(WAVE_NUMBER)
         file["k"].attrs["unit"] = "1/m" if units else "1/cell"
-        file["time"].attrs["unit"] = "s" if units else "steps"
         for name in self.columns:
-            _, si, lattice = COLUMNS[name]
-            file[name].attrs["unit"] = si if units else lattice
+            file[name].attrs["unit"] = COLUMNS[name][1 if units else 2]
         file.attrs["dk"] = self.shells.dk * self._unit(WAVE_NUMBER)
-        nu = viscosity(self.case)
-        if nu is not None:
+        if (nu := viscosity(self.case)) is not None:
             file.attrs["viscosity"] = nu * self._unit(VISCOSITY)
-        file.attrs["case"], file.attrs["units"] = self.case.toml, "SI" if units else "lattice"
-        for key, value in in_si(self.case, 0).items():
-            if key != "time (s)":
-                file.attrs[key] = value
+        self.describe_table(file)
 
     def _unit(self, dimension: Dimension) -> float:
         """The unit in SI of a quantity of this dimension; 1 without [units]."""
         return self.case.units.unit(dimension) if self.case.units else 1.0
 
-    def write(self, step: int) -> None:
-        """Enqueue copies of u; the row is written when its waves are known. Collective."""
+    def start(self, step: int) -> Callable[[], np.ndarray | None]:
+        """Enqueue copies of u and their transform along x and y."""
         self.velocity.start()
-        compute = with_transfer if self.output.transfer else distributed.spectra
+        compute = with_transfer if self.output.transfer else spectra
+        return lambda: compute(self.comm, self.shells, self.velocity.take())
 
-        def complete() -> None:
-            found = compute(self.context.comm, self.shells, self.velocity.take())
-            on_root(self.context.comm, self._write, step, found)
-
-        self.context.samples.add(complete)
-
-    def _write(self, step: int, found: np.ndarray) -> None:
-        units, table = self.case.units, self.table
-        time = units.to_si(step, TIME) if units else float(step)
-        values = self._values(found)
+    def add_rows(self, step: int, found: np.ndarray) -> None:
+        """Add the rows of a step from the sums of `spectra` or `with_transfer`."""
+        values, (table,) = self._values(found), self.open_tables
         if isinstance(table, Series):
-            table.add(step, {"time": time, **values})
-        elif table is not None:
+            table.add(step, {"time": self.time(step), **values})
+        else:
             k = self.shells.k * self._unit(WAVE_NUMBER)
-            table.add_all(step, np.stack([np.full_like(k, time), k, *values.values()], axis=1))
+            columns = np.full_like(k, self.time(step)), k, *values.values()
+            table.add_all(step, np.stack(columns, axis=1))
 
     def _values(self, found: np.ndarray) -> dict[str, np.ndarray]:
-        """The columns in their units, from the sums of Shells.spectra or with_transfer."""
+        """The columns in their units."""
         energy, gradient, enstrophy, *transfer = found
         sums = {"energy": energy, "enstrophy": enstrophy}
         if (nu := viscosity(self.case)) is not None:
@@ -214,8 +201,6 @@ class SpectrumWriter:
         return {name: values[name] * self._unit(COLUMNS[name][0]) for name in self.columns}
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file, and end the threads of the transform."""
         self.velocity.close()
-        if self.table is not None:
-            self.table.close()
-            self.table = None
+        super().close()

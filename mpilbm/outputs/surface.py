@@ -3,20 +3,22 @@
 from collections.abc import Callable
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from mpilbm.core.registry import register
 from mpilbm.core.units import PRESSURE
-from mpilbm.outputs import Context
+from mpilbm.outputs import Context, facets
+from mpilbm.outputs.core.base import body_problems, chosen_bodies
 from mpilbm.outputs.core.scheduled import Scheduled
-from mpilbm.outputs.surfaces import facets, polydata
-from mpilbm.outputs.surfaces.averages import Pairs, nearest_facets
-from mpilbm.outputs.surfaces.facets import Floats
-from mpilbm.outputs.surfaces.links import LinkedCells, linked_cells
+from mpilbm.outputs.facets import Floats, Ints, Pairs, nearest_facets
+from mpilbm.outputs.images.vtkhdf import Arrays, describe_facets, topology
 from mpilbm.parallel.agree import on_root
+from mpilbm.parallel.slabs import Slab
+from mpilbm.solids.cut_links import coordinates
+from mpilbm.solids.entry_list import EntryList
 from mpilbm.solids.shapes.mesh import Mesh
 from mpilbm.solver.momentum_exchange import ByCell
 from mpilbm.storage.planes import PlaneFile
@@ -25,6 +27,60 @@ if TYPE_CHECKING:
     import h5py
 
     from mpilbm.case.case import Case
+
+
+class LinkedCells(NamedTuple):
+    """n cells of a body each, in the order of MomentumExchange.measured.
+
+    body   int64 (n,), the number of the body
+    place  int64 (n, D), the cell in the box
+    area   float64 (n, D), the sum of 2 w_i c_i / cs2 over its links, into the fluid
+    faces  bool (n, 2 D), whether links along +x, -x, +y, … come from the body
+    """
+
+    body: Ints
+    place: Ints
+    area: Floats
+    faces: np.ndarray
+
+
+def linked_cells(case: Any, slab: Slab, lists: tuple[EntryList, ...]) -> LinkedCells:
+    """The cells of measured lists of a slab."""
+    lattice, D = case.lattice, case.dimensions
+    area = 2 * np.array(lattice.w, float)[:, None] * np.array(lattice.c) / float(lattice.cs2)
+    none = np.zeros((0, D))
+    found = [
+        LinkedCells(none[:, 0].astype(int), none.astype(int), none, np.zeros((0, 2 * D), bool))
+    ]
+    for each in lists:
+        flags = (each.links & (each.blocked | each.cut)).moving().flags()[:, : lattice.Q]
+        place = coordinates(case, slab, each.cells).T
+        body = np.array([-1 if owner.body is None else owner.body for owner in each.owners])
+        areas = lattice.volume * summed(flags, area)
+        found.append(LinkedCells(body[each.member], place, areas, flags[:, _along_axes(lattice)]))
+    return LinkedCells(*(np.concatenate(part) for part in zip(*found, strict=True)))
+
+
+def summed(flags: np.ndarray, vectors: Floats) -> Floats:
+    """For each row of flags (n, m) the sum of the vectors (m, D) whose flag is set, (n, D).
+
+    Added in the order of the vectors: the order of a product of matrices may depend on n, and so on
+    the number of ranks.
+    """
+    total = np.zeros((len(flags), vectors.shape[1]))
+    for flag, vector in zip(flags.T, vectors, strict=True):
+        total[flag] += vector
+    return total
+
+
+def _along_axes(lattice: Any) -> list[int]:
+    """Numbers of the directions +x, -x, +y, …; none on a staggered lattice."""
+    if lattice.staggered:
+        return [0] * (2 * lattice.D)
+    c = [tuple(int(v) for v in each) for each in lattice.c]
+    unit = np.eye(lattice.D, dtype=int)
+    return [c.index(tuple(int(s * v) for v in axis)) for axis in unit for s in (1, -1)]
+
 
 FIELDS = {"pressure": 1, "shear": 3, "shear_magnitude": 1, "y_plus": 1, "force": 3}  # components
 FACET_BYTES = 160  # points, connectivity and the number of the body
@@ -46,7 +102,7 @@ class Surface(Scheduled):
     (`on = "cells"`), in 2D to lines. They are weighted means over the cells next to the body within
     2 cells, of the momentum exchange of their links with the body and of their pressure; nan where
     there are no such cells. Both are of the middle of the following step, as in `body_forces`. With
-    [units] all values are in SI. See outputs/surfaces/averages.py.
+    [units] all values are in SI. See outputs/facets.py.
     """
 
     body: tuple[str, ...] = Field(
@@ -64,39 +120,35 @@ class Surface(Scheduled):
 
     def bodies(self, case: "Case") -> tuple[int, ...]:
         """The named bodies, or all."""
-        return tuple(k for k, b in enumerate(case.bodies) if not self.body or b.label in self.body)
+        return chosen_bodies(case, self.body)
 
     @property
     def splits(self) -> bool:
-        """Always."""
+        """The viscous part gives the shear."""
         return True
 
     @property
     def by_cell(self) -> bool:
-        """Always."""
+        """Facets have means over cells."""
         return True
 
     def problems(self, case: "Case") -> list[str]:
         """Unknown labels and fields, faces of cells that do not exist, and no mesh."""
-        found, labels = super().problems(case), [body.label for body in case.bodies]
-        allowed = ", ".join(labels) or "none, the case has no [[body]]"
-        found += [f"body: found '{label}'; allowed: {allowed}"
-                  for label in self.body if label not in labels]  # fmt: skip
-        if not labels:
-            found.append("there is no [[body]]; add one or remove this output")
+        found = super().problems(case) + body_problems(case, self.body)
         choice = ", ".join(FIELDS)
-        found += [f"fields: found '{name}'; allowed: {choice}"
-                  for name in self.fields if name not in FIELDS]  # fmt: skip
+        wrong = [name for name in self.fields if name not in FIELDS]
+        found += [f"fields: found '{name}'; allowed: {choice}" for name in wrong]
         if not self.fields:
             found.append(f"fields: found none; allowed: {choice}")
         for number in self.bodies(case):
-            label, mesh = labels[number], isinstance(case.bodies[number].shape, Mesh)
+            body = f"on: body '{case.bodies[number].label}'"
+            mesh = isinstance(case.bodies[number].shape, Mesh)
             if self.on == "mesh" and not mesh:
-                found.append(f"on: body '{label}' is not a mesh; set on = \"cells\", or name the "
-                             "bodies with a mesh as `body`")  # fmt: skip
+                fix = 'set on = "cells", or name the bodies with a mesh as `body`'
+                found.append(f"{body} is not a mesh; {fix}")
             elif case.lattice.staggered and not (mesh and self.on != "cells"):
-                found.append(f"on: body '{label}' would have faces of cells, which the lattice "
-                             f"{case.lattice.name} does not have; use a mesh")  # fmt: skip
+                lacks = f"which the lattice {case.lattice.name} does not have"
+                found.append(f"{body} would have faces of cells, {lacks}; use a mesh")
         return found
 
     def on_mesh(self, case: "Case", number: int) -> bool:
@@ -152,7 +204,7 @@ class SurfaceWriter:
         self.exchanged = exchanged
         parts = context.comm.gather(linked_cells(self.case, context.slab, exchanged.measured))
         self.of_bodies: list[OfBody] = []
-        self.datasets: polydata.Arrays = {}
+        self.datasets: Arrays = {}
         on_root(context.comm, self._prepare, parts)
 
     def _prepare(self, parts: list[LinkedCells]) -> None:
@@ -164,9 +216,9 @@ class SurfaceWriter:
             self.of_bodies.append(self._of_body(number, mine, cells))
         corners = [each.pairs.facets.corners for each in self.of_bodies]
         units = self.case.units
-        self.datasets = polydata.topology(corners, units.cell if units else 1.0)
-        numbers = [np.full(len(each), of.number) for each, of in
-                   zip(corners, self.of_bodies, strict=True)]  # fmt: skip
+        self.datasets = topology(corners, units.cell if units else 1.0)
+        pairs = zip(corners, self.of_bodies, strict=True)
+        numbers = [np.full(len(each), of.number) for each, of in pairs]
         self.datasets["CellData/body"] = np.concatenate(numbers).astype(np.int32)
         normals = [_three(each.pairs.facets.normal) for each in self.of_bodies]
         self.datasets["CellData/normal"] = np.concatenate(normals)
@@ -180,8 +232,8 @@ class SurfaceWriter:
         else:
             row, face = np.nonzero(cells.faces[mine])
             found = facets.of_cells(places[row], face // 2, 1 - 2 * (face % 2))
-        shifts = [(-n, 0, n) if wraps else (0,) for n, wraps in
-                  zip(domain.size, domain.periodic, strict=False)]  # fmt: skip
+        along = zip(domain.size, domain.periodic, strict=False)
+        shifts = [(-n, 0, n) if wraps else (0,) for n, wraps in along]
         images = np.array(list(product(*shifts)), float)
         pairs = Pairs.find(places, cells.area[mine], found, images)
         pairs = pairs if mesh else pairs.smoothed(cells.area[mine])
@@ -230,16 +282,17 @@ class SurfaceWriter:
         for name in dict.fromkeys(self.output.fields):
             shape = (count, 3) if FIELDS[name] == 3 else (count,)
             shapes[f"CellData/{name}"] = shape, np.dtype(float)
-        polydata.describe(file, self.case, step, shapes)
+        describe_facets(file, self.case, step, shapes)
 
     def _fill(self, file: PlaneFile, parts: list[ByCell]) -> None:
         """Compute and write all datasets; on rank 0, in any thread."""
         known = ByCell(*(np.concatenate(each) for each in zip(*parts, strict=True)))
-        found = [self._values(of, ByCell(*(each[of.cells] for each in known)))
-                 for of in self.of_bodies]  # fmt: skip
-        values = {f"CellData/{name}": np.concatenate([each[name] for each in found])
-                  for name in dict.fromkeys(self.output.fields)}  # fmt: skip
-        for path, each in (self.datasets | values).items():
+        bodies = self.of_bodies
+        found = [self._values(of, ByCell(*(each[of.cells] for each in known))) for of in bodies]
+        values = dict(self.datasets)
+        for name in dict.fromkeys(self.output.fields):
+            values[f"CellData/{name}"] = np.concatenate([each[name] for each in found])
+        for path, each in values.items():
             if each.size:  # HDF5 gives an empty dataset no place
                 file.file.put(f"VTKHDF/{path}", each)
 

@@ -17,7 +17,7 @@ from typing import Any
 from mpilbm.core.errors import FileSystemError, NonFiniteError
 from mpilbm.outputs import Context
 from mpilbm.outputs.checkpoint import Checkpoint
-from mpilbm.outputs.core.invalid import Bad
+from mpilbm.outputs.core.totals import Bad
 
 STRIDES = 32  # of a replay between two steps
 ALL = 2**31  # checkpoints that are kept

@@ -10,7 +10,8 @@ from mpilbm.case.tables.run import VELOCITY
 from mpilbm.core.errors import NonFiniteError
 from mpilbm.core.units import TIME, counted
 from mpilbm.model.findings import WARNING, Finding
-from mpilbm.outputs import Context, next_multiple
+from mpilbm.outputs import Context
+from mpilbm.outputs.core.base import next_multiple
 from mpilbm.parallel.agree import on_root
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.run.checks.alarms import Alarm

@@ -12,7 +12,7 @@ from mpilbm.case.case import parse_case
 from mpilbm.case.case_findings import warnings_of
 from mpilbm.core.errors import CaseError
 from mpilbm.core.registry import find, make, names
-from mpilbm.outputs.images.staggered_fill import filled
+from mpilbm.outputs.core.fields import filled
 from mpilbm.parallel.ranks import Serial
 from mpilbm.parallel.slabs import split
 from mpilbm.physics.lattices import Lattice, paired

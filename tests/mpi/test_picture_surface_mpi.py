@@ -7,7 +7,7 @@ import pytest
 from mpi4py import MPI
 from support import image_cases
 
-from mpilbm.outputs.pictures import surface as surfaces
+from mpilbm.outputs.drawing import isosurface
 
 SURFACE = {"name": "picture", "label": "iso", "every": 10,
            "surface": {"field": "q_criterion", "value": 1e-5, "stride": 3}}  # fmt: skip
@@ -22,8 +22,8 @@ def test_the_values_do_not_depend_on_the_ranks(mpi_tmp_path, monkeypatch, lattic
         drawn.append(arrays)
         return b"picture"
 
-    monkeypatch.setattr(surfaces, "png", png)
-    monkeypatch.setattr(surfaces, "require_drawing", lambda use: None)
+    monkeypatch.setattr(isosurface, "png", png)
+    monkeypatch.setattr(isosurface, "require_drawing", lambda use: None)
     comm, folder = MPI.COMM_WORLD, Path(mpi_tmp_path)
     given = image_cases.tables(lattice, outputs=[SURFACE])
     image_cases.run(folder / "many", comm, given)

@@ -10,9 +10,10 @@ import pytest
 from support.outputs_cases import BODY, TWO, damage, flip_bit, make_case, make_context
 
 from mpilbm.core.errors import CaseError, CommandError, FileSystemError, NonFiniteError
-from mpilbm.outputs import Output, next_multiple
+from mpilbm.outputs import Output
 from mpilbm.outputs.checkpoint import Checkpoint
 from mpilbm.outputs.core import restart
+from mpilbm.outputs.core.base import next_multiple
 from mpilbm.outputs.snapshot import Snapshot
 from mpilbm.solver.populations import Group
 from mpilbm.storage.checkpoint_names import existing

@@ -12,8 +12,8 @@ import mpilbm
 from mpilbm.core.errors import FileSystemError
 from mpilbm.core.files.sealed_json import sealed, unsealed
 from mpilbm.core.registry import find, names
-from mpilbm.outputs.core.definitions import of_case
-from mpilbm.outputs.points.series import read
+from mpilbm.outputs.core.series import read
+from mpilbm.outputs.core.writers import of_case
 from mpilbm.storage.own_files import DEFINITIONS, owned
 
 BEFORE = "_before_000000004"

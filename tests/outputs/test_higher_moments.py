@@ -7,7 +7,7 @@ from support.host_samples import by_vtk, datasets, flow, samples
 from mpilbm.backends.cpu import Cpu
 from mpilbm.backends.streams.cpu import Stream
 from mpilbm.core.errors import CaseError
-from mpilbm.outputs.host_samples.plane_sums import HigherMoments
+from mpilbm.outputs.higher_moments import HigherMoments
 from mpilbm.parallel.ranks import Serial
 from mpilbm.run.run import run
 from mpilbm.solver.fields import sources

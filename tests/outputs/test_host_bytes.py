@@ -8,8 +8,7 @@ from support.host_samples import flow
 
 from mpilbm.core.errors import CaseError
 from mpilbm.core.units import in_words
-from mpilbm.outputs.host_samples.output import HostSampled
-from mpilbm.outputs.host_samples.plane_sums import with_planes
+from mpilbm.outputs.samples.host import HostSampled, with_planes
 from mpilbm.parallel.ranks import Serial
 from mpilbm.run.preflight.plan import plan
 from mpilbm.run.run import run

@@ -5,7 +5,7 @@ import pytest
 from support.host_samples import datasets, flow, samples
 
 from mpilbm.core.errors import CaseError
-from mpilbm.outputs.host_samples.plane_sums import LineSpectra
+from mpilbm.outputs.line_spectra import LineSpectra
 from mpilbm.parallel.ranks import Serial
 from mpilbm.run.run import run
 

@@ -10,7 +10,7 @@ from mpilbm.case.case import parse_case
 from mpilbm.case.case_findings import of_case
 from mpilbm.case.driving import driving
 from mpilbm.core.errors import CaseError
-from mpilbm.outputs.core.permeability_rows import MILLIDARCY
+from mpilbm.outputs.permeability import MILLIDARCY
 
 HEIGHT = 5
 SLIT = HEIGHT**2 / 12 + 1 / 24  # mean of the exact profile over cell centres; the integral: h^2/12

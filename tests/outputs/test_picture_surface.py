@@ -10,7 +10,6 @@ from mpilbm import CaseError, Simulation
 from mpilbm.case.case import parse_case
 from mpilbm.core.errors import CommandError
 from mpilbm.outputs.drawing import isosurface
-from mpilbm.outputs.pictures import surface as surfaces
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -39,8 +38,8 @@ def drawn(monkeypatch):
             raise isosurface.DrawingFailed("no graphics")
         return b"picture"
 
-    monkeypatch.setattr(surfaces, "png", png)
-    monkeypatch.setattr(surfaces, "require_drawing", lambda use: None)
+    monkeypatch.setattr(isosurface, "png", png)
+    monkeypatch.setattr(isosurface, "require_drawing", lambda use: None)
     return found
 
 

@@ -11,9 +11,9 @@ from support.runs import run_case
 
 import mpilbm
 from mpilbm.core.errors import CaseError
-from mpilbm.outputs.points import series
-from mpilbm.outputs.points.positions import Interpolation
-from mpilbm.outputs.points.series import Series, read
+from mpilbm.outputs.core import series
+from mpilbm.outputs.core.series import Series, read
+from mpilbm.outputs.probe import Interpolation
 
 POINTS = [[0.5, 3.5, 6.5], [2.2, 1.1, 3.9], [5.0, 0.0, 7.0]]
 

@@ -11,8 +11,8 @@ from support.runs import run_case
 
 import mpilbm
 from mpilbm.core.errors import CaseError
-from mpilbm.outputs.points.series import read
-from mpilbm.outputs.spectra import distributed
+from mpilbm.outputs.core.series import read
+from mpilbm.outputs.spectra import shells as waves_of_ranks
 from mpilbm.outputs.spectra.shells import Shells
 from mpilbm.parallel.ranks import Serial
 
@@ -26,12 +26,12 @@ def spectra(u):
     """Energy, squared gradient and enstrophy in shells of u (nz, ny, nx, D)."""
     shells = Shells(u.shape[:3])
     waves = [shells.in_planes(u[..., axis]) for axis in range(u.shape[3])]
-    return shells, distributed.spectra(Serial(), shells, waves)
+    return shells, waves_of_ranks.spectra(Serial(), shells, waves)
 
 
 @pytest.mark.parametrize("size", [(8, 8, 8), (9, 6, 12), (8, 1, 10)])
 def test_a_wave_is_in_its_shell_with_its_energy_and_enstrophy(size, monkeypatch):
-    monkeypatch.setattr(distributed, "COLUMNS", 7)
+    monkeypatch.setattr("mpilbm.outputs.spectra.shells.COLUMNS", 7)
     nz, _, nx = size
     z, _, x = np.meshgrid(*(np.arange(n) for n in size), indexing="ij")
     u = np.zeros((*size, 3 if size[1] > 1 else 2))

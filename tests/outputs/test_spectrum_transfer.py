@@ -14,10 +14,9 @@ from support.spectra import convective_transfer, solenoidal
 import mpilbm
 from mpilbm.core.errors import CaseError, FileSystemError
 from mpilbm.core.units import in_words
-from mpilbm.outputs.points.series import read
-from mpilbm.outputs.spectra import distributed, velocity
-from mpilbm.outputs.spectra.shells import Shells
-from mpilbm.outputs.spectra.transfer import with_transfer
+from mpilbm.outputs.core.series import read
+from mpilbm.outputs.spectra import velocity
+from mpilbm.outputs.spectra.shells import Shells, spectra, with_transfer
 from mpilbm.parallel.ranks import Serial
 from mpilbm.view.results.tables import read_table
 
@@ -37,7 +36,7 @@ def transfer(u):
 
 @pytest.mark.parametrize("shape", [(9, 12, 8), (12, 9)])
 def test_the_transfer_is_that_of_the_convective_form(shape, monkeypatch):
-    monkeypatch.setattr(distributed, "COLUMNS", 7)
+    monkeypatch.setattr("mpilbm.outputs.spectra.shells.COLUMNS", 7)
     u = solenoidal(shape, len(shape), seed=1) + 0.2
     shells, (*_, found) = transfer(u)
     k, rate = convective_transfer(u)
@@ -213,7 +212,7 @@ def test_the_memory_of_the_transforms_is_counted(tmp_path):
     context = make_context(tmp_path, case)
     u = context.solver.fields(("u",), 0, case.shape[0])["u"]
     context.solver.fields = lambda names, begin, end: {"u": u[begin:end]}
-    for compute in (distributed.spectra, with_transfer):
+    for compute in (spectra, with_transfer):
         counted = velocity.host_bytes(case, case.shape[0], compute is with_transfer)
         assert counted / 5 < peak_bytes(context, compute) <= counted
 

@@ -16,7 +16,7 @@ from support.surfaces import write, write_ball
 from mpilbm.case.case import parse_case
 from mpilbm.core.errors import CaseError
 from mpilbm.core.registry import names
-from mpilbm.outputs.surfaces.facets import LONGEST
+from mpilbm.outputs.facets import LONGEST
 
 BALL = {"name": "mesh", "file": "ball.stl", "scale": 3.2, "at": [6.1, 5.2, 4.9]}
 SPHERE = {"name": "sphere", "centre": [6.1, 5.2, 4.9], "radius": 3.2}
@@ -223,7 +223,7 @@ def test_a_staggered_lattice_has_no_faces_of_cells():
 
 ROWS_ALONE = """
 import numpy as np
-from mpilbm.outputs.surfaces.links import summed
+from mpilbm.outputs.surface import summed
 random = np.random.default_rng(0)
 flags, vectors = random.random((40, 19)) < 0.4, random.normal(size=(19, 3))
 whole = summed(flags, vectors)

@@ -15,8 +15,8 @@ import mpilbm
 from mpilbm.core import registry
 from mpilbm.core.files.file_digest import verify
 from mpilbm.core.machine import cache
+from mpilbm.outputs.drawing import film
 from mpilbm.outputs.monitor import MonitorWriter
-from mpilbm.outputs.pictures import film
 from mpilbm.solver.solver import Solver
 from mpilbm.storage.checkpoint_names import existing
 from mpilbm.storage.files import PARTIAL

@@ -14,7 +14,7 @@ from support.runs import flow, monitor, run_case
 import mpilbm
 from mpilbm.backends import compiler
 from mpilbm.core.machine import cache
-from mpilbm.outputs.points.series import read
+from mpilbm.outputs.core.series import read
 from mpilbm.storage.checkpoint_names import existing
 
 KINDS = [
@@ -38,7 +38,7 @@ import os, signal, sys, threading
 from pathlib import Path
 from mpilbm.backends import compiler
 from mpilbm.outputs.checkpoint import CheckpointWriter
-from mpilbm.outputs.pictures.writer import PictureWriter
+from mpilbm.outputs.picture import PictureWriter
 from mpilbm.storage.partial_file import PartialFile
 
 compiler.FLAGS = {flags!r}

@@ -12,7 +12,7 @@ from support.commands import call, refused
 from support.runs import flow, run_case
 
 import mpilbm
-from mpilbm.outputs.pictures import film
+from mpilbm.outputs.drawing import film
 from mpilbm.storage.files import obstacle, partial_of
 
 

@@ -6,7 +6,8 @@ from pydantic import Field
 
 from mpilbm.case.tables.values import Label
 from mpilbm.core.quantity import STEPS
-from mpilbm.outputs import Output, next_multiple
+from mpilbm.outputs import Output
+from mpilbm.outputs.core.base import next_multiple
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case
@@ -47,8 +48,8 @@ class Scheduled(Output):
 
     def names_in(self, case: "Case") -> tuple[str, ...]:
         """Those of `files` with its label; names without one are of outputs without a label."""
-        return tuple(name.replace("<label>", self.label_in(case)) for name in self.files
-                     if "<label>" in name or self.label is None)  # fmt: skip
+        names = [name for name in self.files if "<label>" in name or self.label is None]
+        return tuple(name.replace("<label>", self.label_in(case)) for name in names)
 
     @property
     def at_start(self) -> bool:

@@ -1,16 +1,102 @@
-"""All outputs of a run, each written when it is due."""
+"""All outputs of a run, each written when it is due, and the definitions of their files.
 
+The file `outputs.json` in the output folder has, by the names of files, the definition of what they
+contain, see Output.contents. A restart with another definition sets the existing files aside, and
+the output begins new ones. With a folder of an earlier version, which has no such file, the case in
+the checkpoint is compared.
+"""
+
+import json
+import re
+import tomllib
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
+from mpilbm.case.case import parse_case
 from mpilbm.core.errors import FileSystemError, MpilbmError, NonFiniteError
+from mpilbm.core.files.sealed_json import sealed, unsealed
 from mpilbm.outputs import Context, Output, Writer
 from mpilbm.outputs.checkpoint import Checkpoint, CheckpointWriter
-from mpilbm.outputs.core.definitions import prepare_files
+from mpilbm.outputs.core.restart import opened
 from mpilbm.parallel.agree import file_system_error, on_root, together
+from mpilbm.storage.files import whole
+from mpilbm.storage.own_files import DEFINITIONS, STEADY, expression
+from mpilbm.storage.tables.aside import set_aside
+
+if TYPE_CHECKING:
+    from mpilbm.case.case import Case
+
+
+Definition = dict[str, Any]  # as read from JSON
+AND = ", "  # between names of files
+
+
+def prepare_files(context: "Context") -> None:
+    """Set files aside whose definition has changed, and record the definitions; on rank 0.
+
+    Called before the outputs are opened. If it is interrupted, the next start does the rest.
+    """
+    directory, first = context.directory, context.first_step
+    now, before = of_case(context.case), _before(context)
+    earlier: dict[str, dict[str, str]] = {}
+    for output in context.case.outputs:
+        earlier |= dict.fromkeys(map(AND.join, output.contents(context.case)), output.earlier)
+    for names, definition in now.items():
+        present = earlier.get(names, {})
+        known = {
+            present.get(key, key): value for key, value in before.get(names, definition).items()
+        }
+        if known != definition:
+            keys = (key for key in known | definition if known.get(key) != definition.get(key))
+            set_aside(_files(directory, names), first, " and ".join(sorted(keys)))
+    if before or now:
+        with whole(directory / DEFINITIONS) as file:
+            file.write(sealed(before | now))
+
+
+def of_case(case: "Case") -> dict[str, Definition]:
+    """The definitions of all files that a restart continues, by the names of these files.
+
+    In the form in which JSON returns them: tuples are lists.
+    """
+    found: dict[str, Definition] = {}
+    for output in case.outputs:
+        contents = output.contents(case).items()
+        found |= {AND.join(names): definition for names, definition in contents}
+    if case.run.steady:
+        found[STEADY] = {"of": case.run.steady.of, "every": case.run.steady.every}
+    return json.loads(json.dumps(found))
+
+
+def _before(context: "Context") -> dict[str, Definition]:
+    """The definitions of the files in the folder, as far as they are known."""
+    path, checkpoint = context.directory / DEFINITIONS, context.checkpoint
+    try:
+        return unsealed(path.read_text("utf-8"))
+    except FileNotFoundError:
+        pass
+    except ValueError as error:
+        raise FileSystemError(
+            f"{path}: is damaged: {error}; if the keys of all [[output]] are those of the files in "
+            "this folder, remove it; else move these files elsewhere, too"
+        ) from None
+    if checkpoint is None or checkpoint.parent.resolve() != context.directory.resolve():
+        return {}
+    try:
+        with opened(checkpoint) as file:
+            tables = tomllib.loads(file.attrs["case"])
+        return of_case(parse_case(tables, context.case.path))
+    except (MpilbmError, tomllib.TOMLDecodeError):  # such as a file that the case names
+        return {}
+
+
+def _files(directory: Path, names: str) -> list[Path]:
+    """The existing files with these names, which have <step> for variable parts."""
+    form = re.compile("|".join(map(expression, names.split(AND))))
+    return sorted(path for path in directory.iterdir() if form.fullmatch(path.name))
 
 
 class Writers:

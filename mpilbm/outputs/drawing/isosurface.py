@@ -22,6 +22,9 @@ SIZE = 1000, 800  # pixels
 SECONDS = 300.0  # after which a picture is given up
 BODY = "lightgrey"
 MISSING = "requires PyVista, which is not installed; pip install 'mpilbm[volume]'"
+BAR = {"vertical": True, "fmt": "%.3g", "n_labels": 5}
+BAR |= {"position_x": 0.87, "position_y": 0.25, "height": 0.5, "width": 0.06}
+BAR |= {"title_font_size": 14, "label_font_size": 14}  # of the colour bar
 DATA, TEXTS, PICTURE = "data.npz", "texts.json", "picture.png"
 
 
@@ -52,8 +55,8 @@ def png(
     with TemporaryDirectory(prefix="mpilbm-") as folder:
         place = Path(folder)
         np.savez(place / DATA, values=values, colours=colours, solid=solid)
-        texts = {"value": value, "spacing": spacing, "title": title, "axes": axes,
-                 "label": label, "limits": limits}  # fmt: skip
+        texts = {"value": value, "spacing": spacing, "title": title, "axes": axes}
+        texts |= {"label": label, "limits": limits}
         (place / TEXTS).write_text(json.dumps(texts), "utf-8")
         command = processes.module("mpilbm.outputs.drawing.isosurface", folder)
         try:
@@ -85,8 +88,8 @@ def require_drawing(use: str) -> None:
     at = np.arange(4.0)
     values = np.broadcast_to(at, (4, 4, 4))
     try:
-        png(values, values, np.zeros((4, 4, 4), bool), value=1.5, spacing=1.0, title="",
-            axes=("x", "y", "z"), label="")  # fmt: skip
+        texts: Any = {"title": "", "axes": ("x", "y", "z"), "label": ""}
+        png(values, values, np.zeros((4, 4, 4), bool), value=1.5, spacing=1.0, **texts)
     except DrawingFailed as error:
         raise CommandError(
             f"{use}: PyVista cannot draw on this machine without a display: {error}; install "
@@ -103,40 +106,32 @@ def draw(place: Path) -> None:
     with np.load(place / DATA) as data:
         values, colours, solid = (data[name] for name in ("values", "colours", "solid"))
     plotter: Any = pyvista.Plotter(off_screen=True, window_size=list(SIZE))
-    grid = _grid(pyvista, values.shape, texts["spacing"])
+    spacing = texts["spacing"]
+    start = (spacing / 2,) * 3  # cell centres are half a distance from the origin
+    size = values.shape[::-1]
+    grid = pyvista.ImageData(dimensions=size, spacing=(spacing,) * 3, origin=start)
     grid["value"] = _beyond(values, solid, texts["value"]).ravel()
     grid["colour"] = colours.astype(float).ravel()
     grid["solid"] = solid.astype(float).ravel()
     surface = grid.contour([texts["value"]], scalars="value")
     if surface.n_points:
         label = texts["label"].replace("|u|", "speed")  # VTK draws a table at |
-        bar = {"title": label, "vertical": True, "fmt": "%.3g", "n_labels": 5,
-                    "position_x": 0.87, "position_y": 0.25, "height": 0.5, "width": 0.06,
-                    "title_font_size": 14, "label_font_size": 14}  # fmt: skip
-        plotter.add_mesh(surface, scalars="colour", cmap="viridis", clim=texts["limits"],
-                         smooth_shading=True, scalar_bar_args=bar)  # fmt: skip
+        bar = {"title": label, **BAR}
+        colour = {"scalars": "colour", "cmap": "viridis", "clim": texts["limits"]}
+        plotter.add_mesh(surface, smooth_shading=True, scalar_bar_args=bar, **colour)
     else:
         plotter.add_text("no such value", position="lower_edge", font_size=10)
     if solid.any() and not solid.all():
         plotter.add_mesh(grid.contour([0.5], scalars="solid"), color=BODY, smooth_shading=True)
     plotter.add_mesh(grid.outline(), color="black")
-    across, along, up = texts["axes"]
-    plotter.show_bounds(
-        mesh=grid, xtitle=across, ytitle=along, ztitle=up, font_size=10, location="outer",
-        n_xlabels=3, n_ylabels=3, n_zlabels=3, fmt="%.3g",
-    )  # fmt: skip
+    titles = dict(zip(("xtitle", "ytitle", "ztitle"), texts["axes"], strict=True))
+    labels = dict.fromkeys(("n_xlabels", "n_ylabels", "n_zlabels"), 3)
+    plotter.show_bounds(mesh=grid, font_size=10, location="outer", fmt="%.3g", **titles, **labels)
     plotter.add_text(texts["title"], position="upper_edge", font_size=9)
     plotter.view_isometric()
     plotter.camera.zoom(0.8)
     plotter.screenshot(str(place / PICTURE))
     plotter.close()
-
-
-def _grid(pyvista: Any, shape: tuple[int, ...], spacing: float) -> Any:
-    """Points at cell centres, half a distance from the origin."""
-    nz, ny, nx = shape
-    start = (spacing / 2,) * 3
-    return pyvista.ImageData(dimensions=(nx, ny, nz), spacing=(spacing,) * 3, origin=start)
 
 
 def _beyond(values: np.ndarray, solid: np.ndarray, value: float) -> np.ndarray:

@@ -14,8 +14,7 @@ import numpy as np
 
 from mpilbm.backends.interfaces import Array
 from mpilbm.outputs import Context
-from mpilbm.outputs.images.means import FLUID, Group, slices
-from mpilbm.outputs.images.part import Part
+from mpilbm.outputs.images.part import FLUID, Group, Part, slices
 from mpilbm.outputs.images.values import Fields, SingleCells, WholePlanes, is_sparse
 from mpilbm.parallel.agree import together
 from mpilbm.solver.fields.diagnostics import Diagnostics, components
@@ -82,14 +81,14 @@ class PartSource:
         self.owner, self.group, self.first = owner, group, first
 
     def sizes(self, planes: int) -> Sizes:
-        """See Source."""
+        """The values of so many planes by name, and their type."""
         owner = self.owner
         sizes = sum_sizes(owner.context.case, owner.part, owner.names)
         kind = "f8" if owner.means else owner.diagnostics.dtype
         return {name: (planes * count, kind) for name, (count, _) in sizes.items()}
 
     def enqueue(self, arrays: dict[str, Array], begin: int, end: int) -> None:
-        """See Source."""
+        """Enqueue computing the planes from `begin` to `end`, and cutting or adding them."""
         owner, step = self.owner, self.owner.scratch_planes
         first, after = (self.first + self.group * k for k in (begin, end))
         found = {name: owner.blocks_of(name, array) for name, array in arrays.items()}
@@ -144,7 +143,7 @@ class DevicePart(WholePlanes):
         self.scratch_planes = scratch_planes(context.case, self.names, planes)
 
     def prepare(self) -> None:
-        """As in WholePlanes."""
+        """Compute what `start` needs; the first time also allocate memory. Collective."""
         if not self._ready:
             together(self.context.comm, self._allocate)
             self._ready = True
@@ -204,7 +203,7 @@ class DevicePart(WholePlanes):
     def _whole(self, begin: int, end: int) -> int:
         """The planes from `begin` that are whole blocks; 0 if no block begins there."""
         stride = self.part.planes.stride
-        passed = self.context.slab.begin + begin - self.part.planes.begin
+        passed = self.part.passed(self.context.slab, begin)
         return 0 if passed % stride else (end - begin) // stride * stride
 
     def _of(self, begin: int, end: int) -> tuple[Copies, int]:
@@ -214,7 +213,7 @@ class DevicePart(WholePlanes):
         return Copies(self.context.copies.staging, PartSource(self, group, begin)), group
 
     def blocks(self, begin: int, end: int) -> list[tuple[int, int]]:
-        """As in WholePlanes: whole blocks, then single planes."""
+        """Ranges of local planes for `start`: whole blocks, then single planes."""
         middle, found = begin + self._whole(begin, end), []
         for first, after in ((begin, middle), (middle, end)):
             copies, group = self._of(first, after)
@@ -225,12 +224,12 @@ class DevicePart(WholePlanes):
         return found
 
     def start(self, begin: int, end: int) -> AbstractContextManager[Fields]:
-        """As in WholePlanes."""
+        """Enqueue the fields of local planes, or the sums of whole blocks."""
         copies, group = self._of(begin, end)
         return copies.start(0, (end - begin) // group)
 
     def values(self, arrays: Fields, begin: int, end: int) -> Fields:
-        """As in WholePlanes."""
+        """The fields of the part in these planes, (n, rows, nx) and their components."""
         if self.diagnostics.context.grid.over == "nodes":  # whose kernels skip solid cells
             solid = self.solid(begin, end)
             for name in arrays.keys() & {"rho", "u"}:
@@ -238,9 +237,9 @@ class DevicePart(WholePlanes):
         return arrays
 
     def groups(self, arrays: Fields, begin: int, end: int) -> list[Group]:
-        """As in WholePlanes."""
+        """The sums over blocks of these planes."""
         _, group = self._of(begin, end)
-        first = self.context.slab.begin + begin - self.part.planes.begin
+        first = self.part.passed(self.context.slab, begin)
         fluid = ~self.solid(begin, end)
         found = []
         for k in range((end - begin) // group):

@@ -65,20 +65,17 @@ class ImageOutput(Scheduled):
 
     def problems(self, case: "Case") -> list[str]:
         """Unknown fields, and a part that is not in the box."""
-        return [
-            *super().problems(case), *field_problems(self.fields, case), *self.part_problems(case)
-        ]  # fmt: skip
+        found = super().problems(case) + field_problems(self.fields, case)
+        return found + self.part_problems(case)
 
     def warnings(self, case: "Case") -> list[Finding]:
         """Findings: float16 loses the differences of densities."""
         found = super().warnings(case)
         if self.type == "float16" and "rho" in self.fields:
-            found.append(Finding(
-                WARNING, "type",
-                'found "float16" with rho: densities near rho_0 are stored in steps of '
-                "rho_0 / 2000, in which most differences of pressure are lost; use "
-                '"float32", or fields without rho',
-            ))  # fmt: skip
+            lost = "densities near rho_0 are stored in steps of rho_0 / 2000"
+            sentence = f'found "float16" with rho: {lost}, in which most differences of pressure '
+            sentence += 'are lost; use "float32", or fields without rho'
+            found.append(Finding(WARNING, "type", sentence))
         return found
 
     def kernels(self, case: "Case") -> tuple[str, ...]:
@@ -113,19 +110,18 @@ class ImageOutput(Scheduled):
         return Staging.bytes_of(sum_sizes(case, part, tuple(dict.fromkeys(self.fields))))
 
     def stages(self, case: "Case") -> bool:
-        """Always: threads write copies."""
+        """Threads write copies."""
         return True
-
-    def style(self) -> Style:
-        """How the fields are written."""
-        return Style(
-            fields=tuple(dict.fromkeys(self.fields)), kind=self.type,
-            compress=self.compression is not None, background=self.background,
-        )  # fmt: skip
 
     def open(self, context: Context) -> ImageWriter:
         """The writer of a run."""
-        return ImageWriter(context, self.part(context.case), self.stem(context.case), self.style())
+        style = Style(
+            fields=tuple(dict.fromkeys(self.fields)),
+            kind=self.type,
+            compress=self.compression is not None,
+            background=self.background,
+        )
+        return ImageWriter(context, self.part(context.case), self.stem(context.case), style)
 
 
 Stride = int | tuple[int, ...]
@@ -150,8 +146,8 @@ class Strided(ImageOutput):
         """Strides that are not positive, or not one for each axis."""
         found = self.strides(case)
         if len(found) != case.dimensions or min(found) < 1:
-            return [f"stride: found {self.stride}; allowed: a positive number of cells, or "
-                    f"{case.dimensions} of them"]  # fmt: skip
+            allowed = f"a positive number of cells, or {case.dimensions} of them"
+            return [f"stride: found {self.stride}; allowed: {allowed}"]
         return []
 
 
@@ -176,15 +172,11 @@ def box_problems(
                 f"{key}from: found {_shown(low)} and {key}to = {_shown(high)}; allowed: from < to "
                 f"along {'xyz'[k]}, below the size {n}"
             ]
-    return _stride_fits(case, low, high, stride)
-
-
-def _stride_fits(case: "Case", low: Any, high: Any, stride: tuple[int, ...]) -> list[str]:
-    for k, (a, b, s) in enumerate(zip(low, high, stride, strict=True)):
+    for axis, a, b, s in zip("xyz", low, high, stride, strict=False):
         cells = max(1, int(np.ceil(b)) - int(np.floor(a)))
         if s > cells:
-            return [f"stride: found {s} along {'xyz'[k]}; allowed: {cells} at most, the cells of "
-                    "the part"]  # fmt: skip
+            most = f"{cells} at most, the cells of the part"
+            return [f"stride: found {s} along {axis}; allowed: {most}"]
     return []
 
 
@@ -196,14 +188,11 @@ if TYPE_CHECKING:
     BetweenPoints = ImageOutput
     StridedBetweenPoints = Strided
 else:  # `from` is a keyword of Python
-    ENDS = {
-        name: (
-            Annotated[tuple[float, ...], LENGTH],
-            Field(description=f"position of the {end}; cell k is between k and k + 1",
-                  examples=[example]),
-        )
-        for name, end, example in (("from", "first end", [0, 8.5]), ("to", "other end", [64, 8.5]))
-    }  # fmt: skip
+    ENDS = {}
+    for name, end, example in (("from", "first end", [0, 8.5]), ("to", "other end", [64, 8.5])):
+        text = f"position of the {end}; cell k is between k and k + 1"
+        field = Field(description=text, examples=[example])
+        ENDS[name] = Annotated[tuple[float, ...], LENGTH], field
     BetweenPoints = create_model("BetweenPoints", __base__=ImageOutput, __module__=__name__, **ENDS)
     StridedBetweenPoints = create_model(
         "StridedBetweenPoints", __base__=Strided, __module__=__name__, **ENDS

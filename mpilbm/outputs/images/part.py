@@ -1,9 +1,12 @@
-"""A part of the box: ranges of cells along its axes, of which blocks of cells are averaged."""
+"""A part of the box: ranges of cells along its axes, and means over blocks of these cells."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor
-from typing import TYPE_CHECKING
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from mpilbm.parallel.slabs import Slab
 
@@ -64,6 +67,10 @@ class Part:
         end = max(min(self.planes.end, slab.end), begin)
         return begin - slab.begin, end - slab.begin
 
+    def passed(self, slab: Slab, plane: int) -> int:
+        """The planes of the part before a local plane of a slab; negative before the part."""
+        return slab.begin + plane - self.planes.begin
+
     def slabs(self, slabs: Sequence[Slab]) -> tuple[Slab, ...]:
         """The blocks of each rank as slabs of the part: those whose first plane it has."""
 
@@ -104,3 +111,85 @@ def of_box(
 def cell_of(position: float, cells: int) -> int:
     """The cell that contains a position; the last one for the upper end of the box."""
     return min(floor(position), cells - 1)
+
+
+Sums = dict[str, np.ndarray]  # name -> sums over the cells of a plane (rows, x[, components])
+FLUID = "fluid cells"  # the number of them in a block
+
+
+class Group(NamedTuple):
+    """Sums over `planes` planes from `plane` on, counted from the first one of the part."""
+
+    plane: int
+    planes: int
+    sums: Sums
+
+
+def slices(values: Any, stride: Sequence[int]) -> Iterator[Any]:
+    """The cells of planes (n, rows, nx, …) that have the same place in their block.
+
+    In the order in which they are added. Arrays are added faster than along short axes.
+    """
+    for i in range(stride[0]):
+        for j in range(stride[1]):
+            yield values[:, i :: stride[0], j :: stride[1]]
+
+
+def plane_sums(fields: Sums, solid: np.ndarray, stride: Sequence[int]) -> Sums:
+    """Sums over the fluid cells of each block of one plane; arrays (rows, nx[, k])."""
+    if not solid.any():
+        blocks = [n // s for n, s in zip(solid.shape, stride, strict=True)]
+        count = np.full(blocks, float(stride[0] * stride[1]))
+        return {FLUID: count} | {name: _blocks(data, stride) for name, data in fields.items()}
+    fluid = ~solid
+    found = {FLUID: _blocks(fluid, stride)}
+    for name, values in fields.items():
+        extra = (1,) * (values.ndim - 2)
+        found[name] = _blocks(values * fluid.reshape(*fluid.shape, *extra), stride)
+    return found
+
+
+def _blocks(values: np.ndarray, stride: Sequence[int]) -> np.ndarray:
+    """Sums over blocks of a plane."""
+    parts = slices(values[None], stride)
+    total = next(parts).astype(np.float64)
+    for part in parts:
+        total += part
+    return total[0]
+
+
+def means_of(planes: Sequence[Sums], rest: Callable[[str], float]) -> tuple[Sums, np.ndarray]:
+    """The means over fluid cells, and True where there is none; there the value is rest(name)."""
+    total = dict(planes[0])
+    for plane in planes[1:]:
+        total = {name: total[name] + plane[name] for name in total}
+    count = total.pop(FLUID)
+    empty, found = count == 0, {}
+    for name, values in total.items():
+        shape = (*count.shape, *(1,) * (values.ndim - 2))
+        mean = values / np.maximum(count, 1).reshape(shape)
+        found[name] = np.where(empty.reshape(shape), rest(name), mean)
+    return found, empty
+
+
+class Collector:
+    """Collects the sums of planes, in any order and any thread, until blocks are complete.
+
+    `planes` is the number of planes of a block. `complete(block, sums)` is called with those of a
+    block in the order of its planes.
+    """
+
+    def __init__(self, planes: int, complete: Callable[[int, list[Sums]], None]):
+        self.planes, self.complete = planes, complete
+        self._lock, self._parts = Lock(), dict[int, dict[int, Group]]()
+
+    def give(self, group: Group) -> None:
+        """Add the sums of a plane, or those of a whole block."""
+        block = group.plane // self.planes
+        with self._lock:
+            parts = self._parts.setdefault(block, {})
+            parts[group.plane] = group
+            if sum(each.planes for each in parts.values()) < self.planes:
+                return
+            del self._parts[block]
+        self.complete(block, [parts[k].sums for k in sorted(parts)])

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from mpilbm.outputs import Context
-from mpilbm.outputs.images.means import Group, plane_sums
-from mpilbm.outputs.images.part import Part
-from mpilbm.outputs.images.staggered_fill import filled
+from mpilbm.outputs.core.fields import filled
+from mpilbm.outputs.images.part import Group, Part, plane_sums
 from mpilbm.solver.fields.point_fields import PointSource
 from mpilbm.solver.fields.staging import Copies
 
@@ -48,6 +47,8 @@ def at_nodes(context: Context, name: str, fields: Fields, begin: int, end: int) 
 class WholePlanes:
     """Fields of whole planes, of which the part is cut on the host."""
 
+    at_once: ClassVar[bool] = False  # whether a field cannot be computed without the others
+
     def __init__(self, context: Context, part: Part, names: Sequence[str]):
         self.context, self.part, self.names = context, part, tuple(names)
         self.cut = (slice(None), part.rows.cells, part.x.cells)
@@ -77,73 +78,59 @@ class WholePlanes:
         return at_nodes(self.context, name, arrays, begin, end)[self.cut]
 
     def groups(self, arrays: Fields, begin: int, end: int) -> list[Group]:
-        """The sums over blocks of these planes."""
-        return _groups(self, arrays, begin, end)
+        """The sums over blocks of each of these planes."""
+        values, solid = self.values(arrays, begin, end), self.solid(begin, end)
+        first, stride = self.part.passed(self.context.slab, begin), self.part.stride[1:]
+        found = []
+        for k in range(end - begin):
+            plane = {name: values[name][k] for name in self.names}
+            found.append(Group(first + k, 1, plane_sums(plane, solid[k], stride)))
+        return found
 
     def solid(self, begin: int, end: int) -> np.ndarray:
         """True in solid cells of the part, (n, rows, nx)."""
         return at_nodes(self.context, SOLID, {}, begin, end)[self.cut]
 
 
-class SingleCells:
-    """Fields of the cells of the part only."""
+class SingleCells(WholePlanes):
+    """Fields of the cells of the part only, computed at a list of cells."""
+
+    at_once = True
 
     def __init__(self, context: Context, part: Part, names: Sequence[str]):
-        self.context, self.part, self.names = context, part, tuple(names)
+        super().__init__(context, part, names)
         self.begin, self.end = part.own_planes(context.slab)
         rows, x = (np.arange(each.begin, each.end) for each in (part.rows, part.x))
         self.shape = rows.size, x.size
         planes = np.arange(self.begin, self.end)
         nodes = np.stack(np.meshgrid(planes, rows, x, indexing="ij"), axis=-1).reshape(-1, 3)
         self.source = PointSource(context.solver.diagnostics, self.names, nodes)
-        whole = WholePlanes(context, part, names)
-        self._solid = np.concatenate(
-            [np.empty((0, *self.shape), bool)]
-            + [whole.solid(k, k + 1) for k in range(self.begin, self.end)]
-        )
+        solid = [super(SingleCells, self).solid(k, k + 1) for k in planes.tolist()]
+        self._solid = np.concatenate([np.empty((0, *self.shape), bool), *solid])
 
     def prepare(self) -> None:
-        """As in WholePlanes."""
+        """Compute what `start` needs; collective."""
         self.source.prepare()
-
-    def blocks(self, begin: int, end: int) -> list[tuple[int, int]]:
-        """As in WholePlanes."""
-        step = max(1, self.context.copies.staging.planes(self.source) // self._cells)
-        return [(k, min(k + step, end)) for k in range(begin, end, step)]
 
     @property
     def _cells(self) -> int:
         return self.shape[0] * self.shape[1]
 
-    def _nodes(self, begin: int, end: int) -> tuple[int, int]:
-        return (begin - self.begin) * self._cells, (end - self.begin) * self._cells
+    def blocks(self, begin: int, end: int) -> list[tuple[int, int]]:
+        """Ranges of local planes for `start`."""
+        step = max(1, self.context.copies.staging.planes(self.source) // self._cells)
+        return [(k, min(k + step, end)) for k in range(begin, end, step)]
 
     def start(self, begin: int, end: int) -> AbstractContextManager[Fields]:
-        """As in WholePlanes."""
-        return Copies(self.context.copies.staging, self.source).start(*self._nodes(begin, end))
+        """Enqueue the fields of the cells in local planes."""
+        first, after = ((plane - self.begin) * self._cells for plane in (begin, end))
+        return Copies(self.context.copies.staging, self.source).start(first, after)
 
-    def values(self, arrays: Fields, begin: int, end: int) -> Fields:
-        """As in WholePlanes."""
-        return {
-            name: arrays[name].reshape(end - begin, *self.shape, *arrays[name].shape[1:])
-            for name in self.names
-        }
-
-    def groups(self, arrays: Fields, begin: int, end: int) -> list[Group]:
-        """As in WholePlanes."""
-        return _groups(self, arrays, begin, end)
+    def field(self, name: str, arrays: Fields, begin: int, end: int) -> np.ndarray:
+        """One of these fields."""
+        values = arrays[name]
+        return values.reshape(end - begin, *self.shape, *values.shape[1:])
 
     def solid(self, begin: int, end: int) -> np.ndarray:
-        """As in WholePlanes."""
+        """True in solid cells of the part, (n, rows, nx)."""
         return self._solid[begin - self.begin : end - self.begin]
-
-
-def _groups(of: WholePlanes | SingleCells, arrays: Fields, begin: int, end: int) -> list[Group]:
-    """The sums over blocks of each plane."""
-    values, solid = of.values(arrays, begin, end), of.solid(begin, end)
-    first = of.context.slab.begin + begin - of.part.planes.begin
-    return [
-        Group(first + k, 1, plane_sums({name: values[name][k] for name in of.names}, solid[k],
-                                       of.part.stride[1:]))
-        for k in range(end - begin)
-    ]  # fmt: skip

@@ -1,36 +1,36 @@
 """Writes fields of a part of the box, a file for each step, while the time steps continue."""
 
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mpilbm.core.units import field_unit
 from mpilbm.outputs import Context
 from mpilbm.outputs.core.fields import COMPONENTS
-from mpilbm.outputs.images.description import (
+from mpilbm.outputs.images.device_part import values_of
+from mpilbm.outputs.images.part import Collector, Group, Part, Sums, means_of
+from mpilbm.outputs.images.values import SOLID, Fields
+from mpilbm.outputs.images.vtkhdf import (
     Kinds,
+    SeriesFile,
     describe_image,
     file_shape,
     place,
 )
-from mpilbm.outputs.images.device_part import values_of
-from mpilbm.outputs.images.means import Collector, Group, Sums, means_of
-from mpilbm.outputs.images.part import Part
-from mpilbm.outputs.images.series import SeriesFile
-from mpilbm.outputs.images.values import SOLID, Fields, SingleCells, WholePlanes
 from mpilbm.parallel.agree import on_root, together
-from mpilbm.storage.background import Job
 from mpilbm.storage.compressed import CompressedFile, CompressedParts, Shapes
+from mpilbm.storage.partial_file import Describe
 from mpilbm.storage.planes import OwnFile, PlaneFile, PlaneFiles
 
 if TYPE_CHECKING:
     import h5py
 
 Store = Callable[[str, int, np.ndarray], None]  # (field, first block of this rank, values)
+Add = Callable[[AbstractContextManager[Any], Callable[[Any], None]], None]  # as Job.add
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,9 +38,9 @@ class Style:
     """How fields are written: their names, the type of their numbers, and when."""
 
     fields: tuple[str, ...]
-    kind: str | None = None
-    compress: bool = False
-    background: bool = True
+    kind: str | None
+    compress: bool
+    background: bool
 
 
 class ImageWriter:
@@ -50,20 +50,20 @@ class ImageWriter:
     """
 
     def __init__(self, context: Context, part: Part, stem: str, style: Style):
-        self.context, self.part, self.stem, self.style = context, part, stem, style
-        self.fields = list(style.fields)
-        self.names = self.fields + [SOLID] * bool(context.case.bodies)
-        self.values = values_of(context, part, self.fields)
-        self.slabs = part.slabs(context.slabs)
+        self.context, self.case, self.part = context, context.case, part
+        self.stem, self.style, self.fields = stem, style, list(style.fields)
+        self.names = self.fields + [SOLID] * bool(self.case.bodies)
+        self.values = values_of(context, self.part, self.fields)
+        self.slabs = self.part.slabs(context.slabs)
         self.slab = self.slabs[context.comm.rank]
-        self.means = part.stride != (1, 1, 1)
+        self.means = self.part.stride != (1, 1, 1)
         self.files = PlaneFiles(context.directory, context.comm, self.slabs)
         self.series: SeriesFile | None = None
 
     def write(self, step: int) -> None:
         """Write the fields of this step; collective."""
         if self.series is None:
-            self.series = on_root(self.context.comm, self._open_series) or SeriesFile.none()
+            self.series = on_root(self.context.comm, self._open_series)
         self.values.prepare()
         name = f"{self.stem}_{step:09d}.vtkhdf"
         if self.files.in_threads:
@@ -73,9 +73,9 @@ class ImageWriter:
             self.write_file(self.files, name, step)
             on_root(self.context.comm, self.series.add, step)
 
-    def _open_series(self) -> SeriesFile | None:
+    def _open_series(self) -> SeriesFile:
         context = self.context
-        return SeriesFile(context.directory, self.stem, context.case.units, context.first_step)
+        return SeriesFile(context.directory, self.stem, self.case.units, context.first_step)
 
     def _publish(self, step: int, file: OwnFile) -> None:
         """Rename a file and add it to the series; on rank 0, in any thread."""
@@ -86,23 +86,21 @@ class ImageWriter:
     def write_file(self, files: PlaneFiles, name: str, step: int) -> None:
         """Write the fields of this step to a file of that name, and wait; collective."""
         self.values.prepare()
-        describe = partial(self._describe, step)
-        with self._created(PlaneFiles(files.directory, files.comm, self.slabs), name,
-                           describe) as file:  # fmt: skip
-            found = self._all() if self._at_once else None
+        files = PlaneFiles(files.directory, files.comm, self.slabs)
+        with self._created(files, name, partial(self._describe, step)) as file:
+            at_once = self.means or self.values.at_once
+            found = self._all() if at_once else None
             for each in self.names:
                 file.write(place(each), partial(self._block, each, found))
             file.commit()
 
-    def _created(
-        self, files: PlaneFiles, name: str, describe: Callable[["h5py.File"], None]
-    ) -> PlaneFile:
+    def _created(self, files: PlaneFiles, name: str, describe: Describe) -> PlaneFile:
         if not self.style.compress:
             return files.create(name, describe)
         path = files.directory / name
         return CompressedFile(path, files.comm, self.slabs, describe, self._shapes())
 
-    def _create_own(self, name: str, describe: Callable[["h5py.File"], None]) -> OwnFile:
+    def _create_own(self, name: str, describe: Describe) -> OwnFile:
         """A file that threads write."""
         files = self.files
         if not self.style.compress:
@@ -112,19 +110,18 @@ class ImageWriter:
 
     def _shapes(self) -> Shapes:
         """The shape and type of each dataset."""
-        shape = file_shape(self.context.case, self.part)
+        shape = file_shape(self.case, self.part)
         return {
             place(each): ((*shape, *components), np.dtype(kind))
             for each, (components, kind) in self._kinds().items()
         }
 
     def _describe(self, step: int, file: "h5py.File") -> None:
-        case, kinds = self.context.case, self._kinds()
-        describe_image(file, case, step, kinds, self.part, self.style.compress)
+        describe_image(file, self.case, step, self._kinds(), self.part, self.style.compress)
 
     def _kinds(self) -> Kinds:
         """The components and the type of each field in the file."""
-        case, found = self.context.case, Kinds()
+        case, found = self.case, Kinds()
         for name in self.names:
             curl_2d = name == "vorticity" and case.dimensions == 2  # along z only
             scalar = COMPONENTS.get(name, 1) == 1 or curl_2d
@@ -139,25 +136,27 @@ class ImageWriter:
     ) -> None:
         """Threads write the planes of this rank, while the time steps continue."""
         job = self.context.background.begin(create, publish)
-        self._start(job, lambda name, block, data: job.file.store(place(name), block, data))
+        self._start(job.add, lambda name, block, data: job.file.store(place(name), block, data))
         job.end([job.file.flush])
         if not self.style.background:
             self.context.background.settle(0)
 
-    def _start(self, job: Job, store: Store) -> None:
-        """Give the values of all blocks of this rank to threads, which store them."""
+    def _start(self, add: Add, store: Store) -> None:
+        """Pass the values of all blocks of this rank to `add`, to store them; collective."""
         begin, end = self.part.own_planes(self.context.slab)
-        collector = self._collector(store)
-        for group in self._from_others() if self.means else ():
-            job.add(nullcontext(group), collector.give)
-        take = partial(self._sum, collector) if self.means else partial(self._copy, store)
-        for first, after in self.values.blocks(begin + self._skip, end):
-            job.add(self.values.start(first, after), partial(take, first, after))
+        take = partial(self._copy, store)
+        if self.means:
+            collector = self._collector(store)
+            for group in self._from_others():
+                add(nullcontext(group), collector.give)
+            begin, take = begin + self._given_away, partial(self._sum, collector)
+        for first, after in self.values.blocks(begin, end):
+            add(self.values.start(first, after), partial(take, first, after))
 
     def _copy(self, store: Store, begin: int, end: int, arrays: Fields) -> None:
         """Store the fields of local planes."""
         values = self.values.values(arrays, begin, end)
-        block = self.context.slab.begin + begin - self.part.planes.begin - self.slab.begin
+        block = self.part.passed(self.context.slab, begin) - self.slab.begin
         for name in self.fields:
             store(name, block, self._shaped(name, values[name]))
         if SOLID in self.names:
@@ -174,7 +173,7 @@ class ImageWriter:
         def complete(block: int, planes: list[Sums]) -> None:
             found, empty = means_of(planes, lambda name: float(name == "rho"))
             for name in self.fields:
-                kind = self.context.case.precision.compute
+                kind = self.case.precision.compute
                 data = found[name].astype(kind)[None]
                 store(name, block - self.slab.begin, self._shaped(name, data))
             if SOLID in self.names:
@@ -186,9 +185,8 @@ class ImageWriter:
     def _given_away(self) -> int:
         """Local planes in a block whose first plane another rank has."""
         begin, end = self.part.own_planes(self.context.slab)
-        stride = self.part.planes.stride
-        passed = self.context.slab.begin + begin - self.part.planes.begin
-        return min(-passed % stride, end - begin)
+        passed = self.part.passed(self.context.slab, begin)
+        return min(-passed % self.part.planes.stride, end - begin)
 
     def _from_others(self) -> list[Group]:
         """Sums of planes on other ranks that belong to blocks of this rank; collective.
@@ -196,9 +194,9 @@ class ImageWriter:
         The ranks wait for these planes only if a block has planes of several ranks.
         """
         comm, stride = self.context.comm, self.part.planes.stride
-        if all((slab.begin - self.part.planes.begin) % stride == 0
-               or not self.part.planes.begin < slab.begin < self.part.planes.end
-               for slab in self.context.slabs):  # fmt: skip
+        planes = self.part.planes
+        inside = [s.begin for s in self.context.slabs if planes.begin < s.begin < planes.end]
+        if all((begin - planes.begin) % stride == 0 for begin in inside):
             return []
         begin, _ = self.part.own_planes(self.context.slab)
         found = together(comm, self._sums_now, begin, begin + self._given_away)
@@ -214,36 +212,23 @@ class ImageWriter:
 
     # -------------------------------------------------------------------------------- all at once
 
-    @property
-    def _at_once(self) -> bool:
-        """Whether all values of a rank are computed before its file is written, in `write_file`."""
-        return self.means or isinstance(self.values, SingleCells)
-
     def _all(self) -> Fields:
         """All values of this rank; collective."""
-        found: Fields = {}
         rows, x = self.part.rows.count, self.part.x.count
-        for name, (components, kind) in self._kinds().items():
-            found[name] = np.empty((self.slab.planes, rows, x, *components), kind)
+        found = {
+            name: np.empty((self.slab.planes, rows, x, *components), kind)
+            for name, (components, kind) in self._kinds().items()
+        }
 
         def store(name: str, block: int, data: np.ndarray) -> None:
             found[name][block : block + len(data)] = data
 
-        collector = self._collector(store)
-        for group in self._from_others() if self.means else ():
-            collector.give(group)
-        begin, end = self.part.own_planes(self.context.slab)
-        for first, after in self.values.blocks(begin + self._skip, end):
-            with self.values.start(first, after) as arrays:
-                if self.means:
-                    self._sum(collector, first, after, arrays)
-                else:
-                    self._copy(store, first, after, arrays)
-        return found
+        def add(piece: AbstractContextManager[Any], take: Callable[[Any], None]) -> None:
+            with piece as values:
+                take(values)
 
-    @property
-    def _skip(self) -> int:
-        return self._given_away if self.means else 0
+        self._start(add, store)
+        return found
 
     def _block(self, name: str, found: Fields | None, begin: int, end: int) -> np.ndarray:
         """A field of blocks of this rank for the file, after `prepare`."""
@@ -253,13 +238,12 @@ class ImageWriter:
         first, after = first + begin, first + end
         if name == SOLID:
             return self.values.solid(first, after).astype(np.uint8)
-        assert isinstance(self.values, WholePlanes)
         arrays = self.context.solver.fields((name,), first, after)
         return self._shaped(name, self.values.field(name, arrays, first, after))
 
     def _shaped(self, name: str, data: np.ndarray) -> np.ndarray:
         """Blocks (n, rows, nx) of a scalar or (n, rows, nx, 3) of a vector for the file, in SI."""
-        unit, _ = field_unit(self.context.case.units, name)
+        unit, _ = field_unit(self.case.units, name)
         data = data if unit == 1 else data * data.dtype.type(unit)
         if data.ndim == 4 and data.shape[3] == 2:
             data = np.pad(data, ((0, 0), (0, 0), (0, 0), (0, 1)))

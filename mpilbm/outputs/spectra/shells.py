@@ -1,15 +1,25 @@
-"""Energy, its changes and enstrophy of a velocity in shells of wave numbers.
+"""Spectra of a velocity that is distributed over ranks in slabs, in shells of wave numbers.
 
 A shell contains the waves with |k - |k'|| < dk/2, where dk = 2 pi / (longest side) radians per cell
 and k is a multiple of dk.
+
+```
+rank 0  planes 0, 1 | in_planes | columns: block 0, 2, … of all planes | along z | shells
+rank 1  planes 2, 3 | in_planes |          block 1, 3, … of all planes | along z | shells
+                    no messages | alltoall, a block a rank at a time               | gather
+```
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
-from typing import Any
+from itertools import pairwise
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
+
+from mpilbm.parallel.communicator import Communicator, MessagePassing
+from mpilbm.storage.planes import blocks
 
 Real = NDArray[np.floating]
 Waves = NDArray[np.complex128]
@@ -105,3 +115,159 @@ def added(parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
 def square(waves: Waves) -> Real:
     """|w|^2."""
     return waves.real**2 + waves.imag**2
+
+
+COLUMNS = 1024  # of a block; its shells are summed together, so the bits depend on this number
+
+# The sums (rows, count) of columns begin..end in shells, and the columns that replace theirs; from
+# columns (nz, end - begin) of each array, transformed along x and y only, begin and end
+Evaluate = Callable[[Sequence[Waves], int, int], tuple[Real, Sequence[Waves]]]
+
+
+def spectra(comm: Communicator, shells: Shells, local: Sequence[Waves]) -> Real | None:
+    """Energy, squared gradient and enstrophy in shells, (3, count); see Shells.spectra, in_shells.
+
+    `local`: for each component of u the result of `Shells.in_planes` for the planes of this rank.
+    """
+
+    def evaluate(columns: Sequence[Waves], begin: int, end: int) -> tuple[Real, Sequence[Waves]]:
+        return shells.spectra([np.fft.fft(each, axis=0) for each in columns], begin, end), ()
+
+    return in_shells(comm, shells, local, evaluate)
+
+
+def in_shells(
+    comm: Communicator,
+    shells: Shells,
+    local: Sequence[Waves],
+    evaluate: Evaluate,
+    results: Sequence[Waves] = (),
+) -> Real | None:
+    """The sums of `evaluate` over all columns on rank 0; None on the others. Collective.
+
+    local    arrays (planes of this rank, columns), transformed along x and y
+    results  arrays of the same shape that get the columns that `evaluate` returns; they may be
+             those of `local`
+
+    A block of columns is evaluated by one rank, and rank 0 adds the blocks in their order: the bits
+    do not depend on the number of ranks.
+    """
+    starts = range(0, shells.columns, COLUMNS)
+    found: list[tuple[int, Real]] = []
+    for first in range(0, len(starts), comm.size):
+        blocks = [(b, min(b + COLUMNS, shells.columns)) for b in starts[first : first + comm.size]]
+        returned: Sequence[Waves] = ()
+        columns = collect(comm, local, blocks)
+        if columns is not None:
+            begin, end = blocks[comm.rank]
+            sums, returned = evaluate(columns, begin, end)
+            found.append((begin, sums))
+        if results:
+            distribute(comm, results, blocks, returned)
+    parts = comm.gather(found)
+    if parts is None:
+        return None
+    summed = dict(each for of_rank in parts for each in of_rank)
+    total = np.zeros_like(summed[0])
+    for begin in starts:
+        total += summed[begin]
+    return total
+
+
+def collect(
+    comm: Communicator, local: Sequence[Waves], blocks: Sequence[tuple[int, int]]
+) -> Sequence[Waves] | None:
+    """All planes of this rank's block of columns, for each array; None without a block."""
+    if comm.size == 1:
+        return [each[:, slice(*blocks[0])] for each in local]
+    sent: list[Waves | None] = [None] * comm.size
+    for rank, (begin, end) in enumerate(blocks):
+        sent[rank] = np.stack([each[:, begin:end] for each in local])
+    received = cast(MessagePassing, comm).alltoall(sent)
+    return list(np.concatenate(received, axis=1)) if comm.rank < len(blocks) else None
+
+
+def distribute(
+    comm: Communicator,
+    results: Sequence[Waves],
+    blocks: Sequence[tuple[int, int]],
+    columns: Sequence[Waves],
+) -> None:
+    """The inverse of `collect`: this rank's columns, if it has a block, go to their planes."""
+    if comm.size == 1:
+        for each, values in zip(results, columns, strict=True):
+            each[:, slice(*blocks[0])] = values
+        return
+    ends = np.cumsum([0, *comm.allgather(len(results[0]))])
+    sent: list[Waves | None] = [None] * comm.size
+    if comm.rank < len(blocks):
+        stacked = np.stack(columns)
+        sent = [stacked[:, begin:end] for begin, end in pairwise(ends)]
+    received = cast(MessagePassing, comm).alltoall(sent)
+    for (begin, end), values in zip(blocks, received, strict=False):
+        for each, part in zip(results, values, strict=True):
+            each[:, begin:end] = part
+
+
+def with_transfer(comm: Communicator, shells: Shells, local: list[Waves]) -> Real | None:
+    """The rows of `distributed.spectra`, and the transfer, (4, count), on rank 0. Collective.
+
+        transfer = sum Re(conj(v(k)).(v x omega)(k)),    omega = curl v
+
+    where v is the part of u without divergence, of the waves with less than 1/3 period per cell
+    along each axis (the 2/3 rule: the product then has no aliasing error at these waves). The sum
+    over all shells is 0 up to rounding, since v.(v x omega) = 0 in each cell. The pressure and the
+    gradient of v.v / 2 do not appear, because v has no divergence. Overwrites `local`.
+    [Orszag 1971, J. Atmos. Sci. 28, 1074; Pope 2000, section 6.4]
+    """
+    D = len(local)
+    products = [np.empty_like(each) for each in local]
+
+    def filtered(columns: Sequence[Waves], begin: int, end: int) -> tuple[Real, list[Waves]]:
+        u = [np.fft.fft(each, axis=0) for each in columns]
+        k = shells.wave_numbers(D, begin, end)
+        v = without_divergence(k, u, shells.resolved(begin, end))
+        returned = [np.fft.ifft(each, axis=0) for each in (*v, *curl(k, v))]
+        return shells.spectra(u, begin, end), returned
+
+    def transferred(columns: Sequence[Waves], begin: int, end: int) -> tuple[Real, list[Waves]]:
+        waves = [np.fft.fft(each, axis=0) for each in columns]
+        pairs = zip(waves[:D], waves[D:], strict=True)
+        rate = added(v.real * n.real + v.imag * n.imag for v, n in pairs)
+        return shells.summed(rate * shells.resolved(begin, end), begin, end)[None], []
+
+    parts = in_shells(comm, shells, local, filtered, [*local, *products[: 1 if D == 2 else 3]])
+    cross_in_cells(shells, local, products)
+    transfer = in_shells(comm, shells, [*local, *products], transferred)
+    return None if parts is None or transfer is None else np.concatenate([parts, transfer])
+
+
+def cross_in_cells(shells: Shells, v: Sequence[Waves], products: Sequence[Waves]) -> None:
+    """Replace the vorticity in `products` by v x omega; all transformed along x and y."""
+    D, (_, ny, nx) = len(v), shells.shape
+    for begin, end in blocks(len(v[0]), 8 * 2 * D * ny * nx):
+        velocity = [shells.cells(each[begin:end]) for each in v]
+        omega = [shells.cells(each[begin:end]) for each in products[: 1 if D == 2 else 3]]
+        for each, values in zip(products, cross(velocity, omega), strict=True):
+            each[begin:end] = shells.in_planes(values)
+
+
+def without_divergence(k: Sequence[Real], u: Sequence[Waves], keeps: np.ndarray) -> list[Waves]:
+    """(u - k (k.u) / k^2) of the waves that `keeps` selects, 0 of the others."""
+    squared = np.maximum(added(each**2 for each in k), np.finfo(float).tiny)  # k = 0: k.u = 0
+    along = added(each * component for each, component in zip(k, u, strict=True)) / squared
+    return [(each - component * along) * keeps for component, each in zip(k, u, strict=True)]
+
+
+def curl(k: Sequence[Real], v: Sequence[Waves]) -> list[Waves]:
+    """i k x v: three components, in 2D the one along z."""
+    if len(v) == 2:
+        return [1j * (k[0] * v[1] - k[1] * v[0])]
+    return [1j * (k[a] * v[b] - k[b] * v[a]) for a, b in ((1, 2), (2, 0), (0, 1))]
+
+
+def cross(v: Sequence[Real], omega: Sequence[Real]) -> list[Real]:
+    """v x omega; in 2D omega has the component along z only."""
+    if len(v) == 2:
+        return [v[1] * omega[0], -v[0] * omega[0]]
+    return [v[a] * omega[b] - v[b] * omega[a] for a, b in ((1, 2), (2, 0), (0, 1))]

@@ -9,8 +9,7 @@ import numpy as np
 from mpilbm.backends import memory
 from mpilbm.core.errors import CaseError
 from mpilbm.core.units import in_words
-from mpilbm.outputs.spectra.distributed import COLUMNS
-from mpilbm.outputs.spectra.shells import Shells, Waves
+from mpilbm.outputs.spectra.shells import COLUMNS, Shells, Waves
 from mpilbm.parallel.agree import together
 from mpilbm.parallel.ranks import local_rank
 from mpilbm.storage.background import THREADS
@@ -129,10 +128,9 @@ def require_host(context: "Context", transfer: bool = False) -> None:
     def check() -> None:
         needed, (free, _) = host_bytes(case, context.slab.planes, transfer), memory.least()
         if needed > free // ranks:
-            raise CaseError(
-                f"the Fourier transform of the velocity needs {in_words(needed)} of main memory "
-                f"per rank, but {in_words(free // ranks)} are free; use more machines, or remove "
-                "the output", "output", case.path,
-            )  # fmt: skip
+            need = f"{in_words(needed)} of main memory per rank"
+            problem = f"needs {need}, but {in_words(free // ranks)} are free"
+            text = f"the Fourier transform of the velocity {problem}; use more machines, or remove "
+            raise CaseError(f"{text}the output", "output", case.path)
 
     together(context.comm, check)

@@ -7,7 +7,7 @@ import numpy as np
 from mpilbm.case.model import Case
 from mpilbm.core.units import counted, in_words
 from mpilbm.model.findings import NOTE, Finding, either
-from mpilbm.outputs import largest_plane
+from mpilbm.outputs.core.base import largest_plane
 from mpilbm.parallel.slabs import Slab
 from mpilbm.run.preflight.message_sizes import halo_bytes
 from mpilbm.run.preflight.report import Line

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 class FilledNodes:
     """Listed nodes: the stored cells that they need, and their values.
 
-    The values are those of outputs/images/staggered_fill.py, which explains them.
+    The values are those of outputs/core/fields.py, which explains them.
 
     nodes   int (n, 3): plane, row and x; plane 0 is plane `first` of the box
     size    rows and stored cells of a row

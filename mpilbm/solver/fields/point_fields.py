@@ -54,7 +54,7 @@ class PointFields:
     nodes   int (n, 3): plane, row and x of nodes of the box; planes count from the slab's first
 
     In solid nodes rho = 1 and the other fields are 0. A node that a staggered lattice does not
-    store has the mean of its neighbours, see outputs/images/staggered_fill.py. The device computes
+    store has the mean of its neighbours, see outputs/core/fields.py. The device computes
     only the cells that are needed; the vorticity and the Q criterion in the planes that contain
     them.
 

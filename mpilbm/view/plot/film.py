@@ -4,7 +4,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mpilbm.core.errors import CommandError
-from mpilbm.outputs.pictures import film
+from mpilbm.outputs.drawing import film
 from mpilbm.storage.directory import make_folder
 from mpilbm.storage.files import require_replaceable
 from mpilbm.view.plot.cuts import cuts_of

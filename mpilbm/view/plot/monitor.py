@@ -9,7 +9,7 @@ import numpy as np
 
 from mpilbm.core.errors import CommandError
 from mpilbm.core.units import lattice_text, si_text
-from mpilbm.outputs.drawing.ranges import show_range
+from mpilbm.outputs.drawing.figures import show_range
 from mpilbm.outputs.monitor import dimensions_of, si_columns
 from mpilbm.view.plot.panels import COLOURS, panels
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from mpilbm.core.errors import CommandError
 from mpilbm.core.files.file_origin import METADATA
-from mpilbm.outputs.drawing.titles import fit
+from mpilbm.outputs.drawing.figures import fit
 from mpilbm.storage.directory import make_folder
 from mpilbm.storage.files import replaced
 from mpilbm.view.plot.cuts import cuts_of

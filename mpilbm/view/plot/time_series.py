@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from mpilbm.core.units import counted, si_text
-from mpilbm.outputs.drawing.ranges import last_half, show_range
-from mpilbm.outputs.nusselt.scales import supplied
+from mpilbm.outputs.drawing.figures import last_half, show_range
+from mpilbm.outputs.nusselt import supplied
 from mpilbm.storage.csv_log import COEFFICIENTS, short
 from mpilbm.view.plot.frequencies import Oscillation, oscillation
 from mpilbm.view.plot.panels import COLOURS, plain_logarithms

@@ -15,9 +15,9 @@ from mpilbm.core.errors import CommandError
 from mpilbm.core.files.sealed_json import unsealed
 from mpilbm.core.machine import terminal
 from mpilbm.core.printable import one_line
+from mpilbm.outputs.core.series import read
 from mpilbm.outputs.core.summary import RUNNING
-from mpilbm.outputs.drawing.ranges import shown_range
-from mpilbm.outputs.points.series import read
+from mpilbm.outputs.drawing.figures import shown_range
 from mpilbm.storage.csv_log import COEFFICIENTS, lines, short
 from mpilbm.storage.own_files import STEADY, SUMMARY
 from mpilbm.storage.tables.aside import BEFORE

@@ -16,7 +16,7 @@ from mpilbm.core.files.hdf5_input import (
     require_intact,
     values,
 )
-from mpilbm.outputs.points.series import CHECKSUMS, Content
+from mpilbm.outputs.core.series import CHECKSUMS, Content
 from mpilbm.storage.csv_log import intact_rows, lines, short
 from mpilbm.storage.tables.digests import DamagedRowsError
 

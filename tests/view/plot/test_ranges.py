@@ -7,7 +7,7 @@ from support.outputs_cases import make_case
 from support.runs import run_case
 
 from mpilbm.cli import cli
-from mpilbm.outputs.drawing.ranges import Range, show_range, shown_range
+from mpilbm.outputs.drawing.figures import Range, show_range, shown_range
 from mpilbm.view.plot.pictures import pyplot
 
 pytest.importorskip("matplotlib")

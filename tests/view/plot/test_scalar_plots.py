@@ -5,7 +5,7 @@ from support.runs import run_case
 from support.scalars import flow, setting
 
 from mpilbm.case.case import parse_case
-from mpilbm.outputs.drawing.colours import colours_of
+from mpilbm.outputs.drawing.figures import colours_of
 from mpilbm.view.plot.cuts import cuts_of
 from mpilbm.view.plot.pictures import draw, pyplot
 from mpilbm.view.plot.slices import field_figure

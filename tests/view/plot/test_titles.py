@@ -2,7 +2,7 @@
 
 import pytest
 
-from mpilbm.outputs.drawing.titles import fit
+from mpilbm.outputs.drawing.figures import fit
 from mpilbm.view.plot.panels import panels
 from mpilbm.view.plot.pictures import NARROW, Choice, draw, pyplot
 

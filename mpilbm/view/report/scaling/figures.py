@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from textwrap import fill
 from typing import Any, NamedTuple
 
-from mpilbm.outputs.drawing import canvas
+from mpilbm.outputs.drawing import figures as canvas
 from mpilbm.view.report.scaling.series import (
     MOST,
     Row,

@@ -8,8 +8,7 @@ from typing import Any
 from mpilbm import __version__
 from mpilbm.core.errors import CommandError
 from mpilbm.core.units import counted
-from mpilbm.outputs.drawing.canvas import default_style, svg
-from mpilbm.outputs.drawing.plane import require_matplotlib
+from mpilbm.outputs.drawing.figures import default_style, require_matplotlib, svg
 from mpilbm.view.report.html import data_of_picture, render, write
 from mpilbm.view.report.scaling.figures import draw
 from mpilbm.view.report.scaling.model import network

@@ -52,11 +52,10 @@ def _write_mp4(path: Path, pictures: Sequence[Path]) -> None:
     partial = partial_of(path)
     frames = _frames(pictures)
     first = next(frames)
-    quality = ["-crf", "20", "-metadata", f"comment={FILM_COMMENT}"]
-    writer: Any = imageio_ffmpeg.write_frames(
-        str(partial), (first.shape[1], first.shape[0]), fps=PER_SECOND, codec="libx264",
-        macro_block_size=2, output_params=["-f", "mp4", *quality],
-    )  # fmt: skip
+    size = first.shape[1], first.shape[0]
+    options = ["-f", "mp4", "-crf", "20", "-metadata", f"comment={FILM_COMMENT}"]
+    encoding = {"fps": PER_SECOND, "codec": "libx264", "macro_block_size": 2}
+    writer: Any = imageio_ffmpeg.write_frames(str(partial), size, output_params=options, **encoding)
     writer.send(None)
     try:
         try:
@@ -93,5 +92,6 @@ def _write_gif(path: Path, pictures: Sequence[Path]) -> None:
 
     first, *rest = (Image.fromarray(frame) for frame in _frames(pictures))
     with whole(path, "wb") as file:
-        first.save(file, "GIF", save_all=True, append_images=rest, loop=0,
-                   duration=1000 // PER_SECOND, comment=FILM_COMMENT.encode())  # fmt: skip
+        timing = {"loop": 0, "duration": 1000 // PER_SECOND}
+        comment = FILM_COMMENT.encode()
+        first.save(file, "GIF", save_all=True, append_images=rest, comment=comment, **timing)

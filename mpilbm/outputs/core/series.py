@@ -38,6 +38,7 @@ from mpilbm.storage.tables.digests import DamagedRowsError, Entry
 if TYPE_CHECKING:
     import h5py
 
+
 Rows = dict[str, np.ndarray]
 NOT_WRITTEN = -1
 CHECKSUMS = "row.crc32"
@@ -96,8 +97,8 @@ class Series:
     def _create(self, kept: Rows, capacity: int) -> None:
         """Create the file with these rows, and places for `capacity` rows."""
         self.count, self.capacity = len(kept["step"]), capacity
-        entries = list(digests.chained([(int(step), row_content(kept, k))
-                                        for k, step in enumerate(kept["step"])]))  # fmt: skip
+        rows = [(int(step), row_content(kept, k)) for k, step in enumerate(kept["step"])]
+        entries = list(digests.chained(rows))
         self._crc = entries[-1].crc if entries else 0
         with whole(self.path, "w+b") as stream, system_errors(self.path):
             with open_file(stream, "w") as file:
@@ -238,8 +239,8 @@ def read_all(path: Path, columns: tuple[str, ...] = ()) -> Content:
         if CHECKSUMS in file:
             columns = tuple(file[CHECKSUMS].attrs["columns"].split(","))
         elif not columns:
-            columns = tuple(name for name, each in file.items()
-                            if getattr(each, "shape", ())[:1] == steps.shape)  # fmt: skip
+            shapes = {name: getattr(each, "shape", ()) for name, each in file.items()}
+            columns = tuple(name for name, shape in shapes.items() if shape[:1] == steps.shape)
         rows = {name: file[name][:] for name in columns}
         # after the rows: rows that are added meanwhile have a checksum, but not the reverse
         return Content(rows, file[CHECKSUMS][:] if CHECKSUMS in file else None)

@@ -1,1 +1,0 @@
-"""Samples of rho and u that the host evaluates: higher moments, spectra of lines."""

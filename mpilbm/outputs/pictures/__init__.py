@@ -1,1 +1,0 @@
-"""Pictures and films of the output `picture`."""

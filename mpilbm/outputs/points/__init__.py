@@ -1,1 +1,0 @@
-"""What the output `probe` consists of: positions and their cells, and the table of a run."""

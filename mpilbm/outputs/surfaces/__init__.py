@@ -1,1 +1,0 @@
-"""The surfaces of bodies, and the values on them, for the output `surface`."""

@@ -21,7 +21,7 @@ HEAVY = {"h5py", "mpi4py", "cupy", "cupyx", "pyopencl", "sympy", "matplotlib"}
 ALLOWED = {
     "cupy": ("backends.cuda", "halo.nccl", "halo.ipc_memory"),
     "cupyx": ("backends.cuda",),
-    "pyopencl": ("backends.khronos.devices",),
+    "pyopencl": ("backends.opencl.devices",),
     "h5py": ("outputs", "view.results", "storage", "core.files"),
     "mpi4py": ("halo", "outputs", "parallel", "run", "view.bench", "view.comparison"),
     "sympy": ("codegen", "core.formulas"),

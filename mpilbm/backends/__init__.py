@@ -96,6 +96,7 @@ class Device:
     no_ipc: str = ""
     opaque: bool = False
     warning: str = ""
+    _streams: Mapping[str, Stream]
 
     def memory(self) -> tuple[int, int]:
         """Free bytes and bytes in total."""
@@ -103,7 +104,7 @@ class Device:
 
     def stream(self, priority: str) -> Stream:
         """The stream of this name: "edge" (high priority), "bulk" or "copy"."""
-        raise NotImplementedError
+        return self._streams[priority]
 
     def new_stream(self) -> Stream:
         """A stream that `synchronize` does not wait for."""
@@ -111,7 +112,8 @@ class Device:
 
     def synchronize(self) -> None:
         """Wait until all work in the three streams is done."""
-        raise NotImplementedError
+        for stream in self._streams.values():
+            stream.synchronize()
 
     def allocate(self, count: int, dtype: DTypeLike) -> Array:
         """A 1-D array of zeros on the device."""

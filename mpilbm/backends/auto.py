@@ -4,8 +4,8 @@ from importlib.util import find_spec
 
 from mpilbm.backends import Backend, Device, cuda
 from mpilbm.backends.cpu import Cpu
-from mpilbm.backends.khronos import devices
-from mpilbm.backends.opencl import Opencl
+from mpilbm.backends.gpu import drivers
+from mpilbm.backends.opencl import Opencl, devices
 from mpilbm.core.registry import register
 
 
@@ -19,14 +19,14 @@ class Auto(Backend):
         AMD GPUs run by OpenCL if CuPy is not installed. Raises CaseError if CuPy or its compiler
         cannot use the device: a GPU job that silently ran on the CPU would waste its time.
         """
-        chosen, found = self._kind(), cuda.driver()
+        chosen, found = self._kind(), drivers.driver()
         if found and isinstance(chosen, cuda.Cuda):
             cuda.load_cupy(found)
         return chosen
 
     def _kind(self) -> Backend:
-        found = cuda.driver()
-        if found and (found.vendor == "NVIDIA" or find_spec("cupy") or not devices.gpus()):
+        found = drivers.driver()
+        if found and (found.vendor is not drivers.AMD or find_spec("cupy") or not devices.gpus()):
             return cuda.Cuda()
         return Opencl() if devices.gpus() else Cpu()
 

@@ -45,8 +45,8 @@ import numpy as np
 
 from mpilbm import codegen
 from mpilbm.backends.cuda import CudaDevice
+from mpilbm.backends.cuda.streams import CudaStream
 from mpilbm.backends.interfaces import Array
-from mpilbm.backends.streams.cuda import CudaStream
 
 PATIENCE = 3600  # seconds that a kernel waits for a neighbour's flag
 # With 40 registers per thread (ptxas, sm_90), a block of 128 threads fits on a multiprocessor

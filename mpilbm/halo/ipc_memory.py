@@ -4,7 +4,7 @@ import ctypes
 from typing import Any, NoReturn
 
 from mpilbm.backends import Device
-from mpilbm.backends.nvidia import driver as nvidia
+from mpilbm.backends.gpu import drivers
 from mpilbm.core.errors import CaseError
 from mpilbm.parallel.slabs import Slab
 
@@ -76,7 +76,7 @@ def reach(slab: Slab, device: Device, uuids: list[str]) -> tuple[Any, frozenset[
     """
     from cupy.cuda import runtime
 
-    seen = [nvidia.device_uuid(k) for k in range(runtime.getDeviceCount())]
+    seen = [drivers.device_uuid(k) for k in range(runtime.getDeviceCount())]
     peers = {peer for peer in (slab.lower, slab.upper) if peer is not None}
     hidden = frozenset(peer for peer in peers if uuids[peer] not in seen)
     for peer in peers - hidden:

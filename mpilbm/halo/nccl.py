@@ -9,8 +9,8 @@ from typing import Any, NoReturn, TypeVar
 
 from mpilbm import backends
 from mpilbm.backends import Device
+from mpilbm.backends.cuda.streams import CudaStream
 from mpilbm.backends.interfaces import Event
-from mpilbm.backends.streams.cuda import CudaStream
 from mpilbm.core.errors import CaseError, MpilbmError
 from mpilbm.core.registry import register
 from mpilbm.halo import Exchange, Exchanger, Halo, self_exchange

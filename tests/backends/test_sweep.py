@@ -11,8 +11,8 @@ import pytest
 from support.slabs import PRECISIONS, box
 
 from mpilbm import codegen
-from mpilbm.backends.nvidia import sweep as cuda_sweep
-from mpilbm.backends.nvidia.tiles import CANDIDATES, Needs, Tile, candidates
+from mpilbm.backends.cuda import sweep as cuda_sweep
+from mpilbm.backends.cuda.tiles import CANDIDATES, Needs, Tile, candidates
 from mpilbm.case.case import parse_case
 from mpilbm.core.registry import make, names
 

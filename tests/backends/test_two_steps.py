@@ -11,9 +11,9 @@ from support.emulated_device import EmulatedDevice, command, encode_tiled
 from support.slabs import PRECISIONS, Cluster, box
 
 from mpilbm.backends import tuning
-from mpilbm.backends.nvidia import tiles
-from mpilbm.backends.nvidia.sweep import SweepLaunch
-from mpilbm.backends.nvidia.tiles import Tile
+from mpilbm.backends.cuda import tiles
+from mpilbm.backends.cuda.sweep import SweepLaunch
+from mpilbm.backends.cuda.tiles import Tile
 from mpilbm.halo import self_exchange
 from mpilbm.solver import passes
 from mpilbm.solver.passes import GROUP, TwoSteps

@@ -15,9 +15,9 @@ from support.runs import run_case
 from support.sampled_flows import FLOWS, KINDS, sampled
 from support.slabs import Cluster, box
 
-from mpilbm.backends import cpu, workers
-from mpilbm.backends.cpu import Cpu
-from mpilbm.backends.workers import Workers, places, shares, too_many
+from mpilbm.backends import cpu
+from mpilbm.backends.cpu import Cpu, workers
+from mpilbm.backends.cpu.workers import Workers, places, shares, too_many
 from mpilbm.case.case import parse_case
 from mpilbm.core.errors import CaseError
 from mpilbm.core.registry import names

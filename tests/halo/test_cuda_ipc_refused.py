@@ -63,7 +63,7 @@ def see(monkeypatch):
         cuda = SimpleNamespace(runtime=runtime)
         monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda))
         monkeypatch.setitem(sys.modules, "cupy.cuda", cuda)
-        monkeypatch.setattr(ipc_memory.nvidia, "device_uuid", uuids.__getitem__)
+        monkeypatch.setattr(ipc_memory.drivers, "device_uuid", uuids.__getitem__)
         return runtime
 
     return these

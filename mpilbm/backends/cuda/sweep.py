@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from mpilbm.backends.interfaces import CompiledKernel, Launch, Resources, changed, checked
-from mpilbm.backends.nvidia.tiles import Needs, Share, Tile, candidates
+from mpilbm.backends.cuda.tiles import Needs, Share, Tile, candidates
+from mpilbm.backends.gpu.launch import GpuLaunch
+from mpilbm.backends.interfaces import CompiledKernel, Launch, Resources, checked
 from mpilbm.backends.tuning import fastest
 from mpilbm.codegen.program import Kernel, Program
 from mpilbm.core.errors import MpilbmError
@@ -132,10 +133,11 @@ def _shape(arguments: Mapping[str, Any]) -> tuple[int, int, int]:
     return planes, int(arguments["rows"]), int(arguments["nx"])
 
 
-class SweepLaunch:
-    """The sweep with its arguments and tile; keeps their arrays alive."""
+class SweepLaunch(GpuLaunch):
+    """The sweep with its arguments and tile; `further`: the arguments before the planes' numbers.
 
-    joint = None  # the sweep does not exchange planes
+    `shared`: bytes of shared memory of a block.
+    """
 
     def __init__(
         self,
@@ -144,36 +146,30 @@ class SweepLaunch:
         box: tuple[int, int],
         shared: int,
         kernel: Kernel,
-        maps: Sequence[Any],
+        further: Sequence[Any],
         values: list[Any],
     ):
-        self._function, self._tile, self._box = function, tile, box
-        self._shared, self._kernel, self._maps, self._values = shared, kernel, maps, values
-        self._calls: dict[tuple, tuple] = {}
+        super().__init__(kernel, box, values)
+        self._function, self._tile, self._shared, self._further = function, tile, shared, further
 
-    def set(self, **numbers: float) -> None:
-        """Replace numbers among the arguments, for later calls."""
-        self._values = changed(self._kernel, self._values, numbers)
-        self._calls.clear()
+    def pieces(self, begin: int, end: int, stride: int) -> list[tuple[int, int, int]]:
+        """The range itself: blocks over several planes need no second grid."""
+        return [(begin, end, stride)] if begin < end else []
 
-    def __call__(self, stream: Any, begin: int, end: int, stride: int = 1) -> None:
-        """Enqueue it for the planes begin, begin + stride, … < end."""
-        if begin >= end:
-            return
-        key = (begin, end, stride)
-        if key not in self._calls:
-            self._calls[key] = self._call(*key)
-        grid, values = self._calls[key]
-        with stream.cupy:
-            self._function(grid, self._tile.threads, values, shared_mem=self._shared)
-
-    def _call(self, begin: int, end: int, stride: int) -> tuple:
+    def call(self, begin: int, end: int, stride: int) -> tuple:
+        """(grid, arguments)."""
         (nx, rows), tile = self._box, self._tile
         planes = 1 if stride > 1 else tile.planes
         pieces = -(-(end - begin) // max(stride, planes))
         grid = -(-nx // tile.own[0]), -(-rows // tile.own[1]), pieces
-        numbers = (np.int64(number) for number in (begin, end, stride, planes))
-        return grid, (*self._maps, *numbers, *self._values)
+        numbers = map(np.int64, (begin, end, stride, planes))
+        return grid, (*self._further, *numbers, *self._values)
+
+    def enqueue(self, stream: Any, calls: list[Any]) -> None:
+        """Launch the function."""
+        with stream.cupy:
+            for grid, values in calls:
+                self._function(grid, self._tile.threads, values, shared_mem=self._shared)
 
 
 def encode_map(to: np.ndarray, arguments: Mapping[str, Any], share: Share, width: int) -> None:

@@ -2,24 +2,22 @@
 
 import socket
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 from pydantic import Discriminator, Field, Tag
 
-from mpilbm.backends import Backend, Device, check_copy, gibibytes, memory
+from mpilbm.backends import Backend, check_copy, gibibytes, memory
+from mpilbm.backends.gpu import GpuDevice, Waiting
 from mpilbm.backends.interfaces import CompiledKernel
-from mpilbm.backends.khronos import devices
-from mpilbm.backends.khronos.arrays import BufferArray, Memory
-from mpilbm.backends.khronos.launch import Binaries, OpenclKernel
-from mpilbm.backends.launch_shapes import too_many_rows
-from mpilbm.backends.streams.opencl import OpenclStream
-from mpilbm.backends.waiting import Waiting
+from mpilbm.backends.opencl import devices
+from mpilbm.backends.opencl.arrays import BufferArray, Memory
+from mpilbm.backends.opencl.launch import Binaries, OpenclKernel
+from mpilbm.backends.opencl.streams import OpenclStream
 from mpilbm.codegen.program import Program
-from mpilbm.core.errors import CaseError, MpilbmError
-from mpilbm.core.machine import cache
+from mpilbm.core.errors import CaseError
 from mpilbm.core.registry import register
 
 
@@ -72,10 +70,11 @@ class Opencl(Backend):
         return OpenclDevice(found[local_rank % len(found)], self.fused)
 
 
-class OpenclDevice(Device):
+class OpenclDevice(GpuDevice):
     """A device with a context and three in-order queues, none of which has priority."""
 
     kind, opaque = "opencl", True
+    _streams: dict[str, OpenclStream]
 
     def __init__(self, device: Any, fused: bool):
         self.cl, self.device = devices.load(), device
@@ -109,14 +108,6 @@ class OpenclDevice(Device):
             free = min(free, memory.least()[0])
         return max(0, free), total
 
-    def problems(self, shape: tuple[int, int, int]) -> list[str]:
-        """Reasons why the box is too large: a range has a limited number of rows of groups."""
-        return too_many_rows(shape)
-
-    def stream(self, priority: str) -> OpenclStream:
-        """The queue of this name: "edge", "bulk" or "copy"."""
-        return self._streams[priority]
-
     def new_stream(self) -> OpenclStream:
         """A queue that `synchronize` does not wait for."""
         return OpenclStream(self.cl, self._context, self.device, self._wait)
@@ -126,15 +117,6 @@ class OpenclDevice(Device):
         for stream in self._streams.values():
             stream.flush()
         self._waiting(point)
-
-    def watch(self, check: Callable[[], None] | None = None) -> None:
-        """Call `check`, which may raise, at intervals while the host waits; None: stop calling."""
-        self._waiting.check = check
-
-    def synchronize(self) -> None:
-        """Wait until all queues are done."""
-        for stream in self._streams.values():
-            stream.synchronize()
 
     def allocate(self, count: int, dtype: DTypeLike) -> BufferArray:
         """A 1-D array of zeros on the device."""
@@ -210,15 +192,14 @@ class OpenclDevice(Device):
             return
         on_host = [each for each in (target, source) if isinstance(each, np.ndarray)]
         if not on_host:
-            self.cl.enqueue_copy(
-                stream.queue, target.buffer, source.buffer, byte_count=target.nbytes,
-                src_offset=source.offset, dst_offset=target.offset,
-            )  # fmt: skip
+            offsets = {"src_offset": source.offset, "dst_offset": target.offset}
+            ends = target.buffer, source.buffer
+            self.cl.enqueue_copy(stream.queue, *ends, byte_count=target.nbytes, **offsets)
             return
         to_host = on_host[0] is target
         place = {"src_offset": source.offset} if to_host else {"dst_offset": target.offset}
         wait = not self._is_pinned(on_host[0])
-        ends = (each if isinstance(each, np.ndarray) else each.buffer for each in (target, source))
+        ends = (target, source.buffer) if to_host else (target.buffer, source)
         done = self.cl.enqueue_copy(stream.queue, *ends, is_blocking=wait, **place)
         if not wait:
             stream.keep(done)
@@ -244,9 +225,7 @@ class OpenclDevice(Device):
                 program = self.cl.Program(self._context, text)
                 return program.build(self._options)
         except self.cl.Error as error:
-            kept = cache.put("cl", cache.digest(text), text.encode()).resolve()
-            lead = f"{self.compiler} could not compile the kernels (text: {kept}):"
-            raise MpilbmError([lead, *str(error).splitlines()[:12]]) from error
+            raise self.compile_error(text, "cl", error) from error
 
 
 UNIT = 128  # bytes; the size of a buffer is a multiple of it

@@ -1,23 +1,20 @@
 """CPU cores of a rank: kernels compiled by a C compiler and called through ctypes."""
 
-import ctypes
 import socket
 import time
 from collections.abc import Callable, Collection
-from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 from pydantic import Field, field_validator
 
 from mpilbm.backends import Backend, Device, check_copy, memory
-from mpilbm.backends import compiler as compilers
-from mpilbm.backends.interfaces import Array, CompiledKernel, Resources, changed, checked
-from mpilbm.backends.streams.cpu import Stream
-from mpilbm.backends.units import Library
-from mpilbm.backends.workers import LEAST_ACCESSES, LEAST_BYTES, Workers, shares, start
-from mpilbm.codegen.program import Kernel, Program
+from mpilbm.backends.cpu import compiler as compilers
+from mpilbm.backends.cpu.kernels import CpuKernel, Library
+from mpilbm.backends.cpu.streams import Stream
+from mpilbm.backends.cpu.workers import LEAST_BYTES, start
+from mpilbm.backends.interfaces import Array, CompiledKernel
+from mpilbm.codegen.program import Program
 from mpilbm.core.registry import register
 
 ALIGNMENT = 128
@@ -59,83 +56,6 @@ class Cpu(Backend):
         return CpuDevice(compilers.find(self.compiler), local_ranks, self.threads)
 
 
-class CpuKernel:
-    """A compiled function without arguments."""
-
-    def __init__(self, library: Library, kernel: Kernel, program: Program, workers: Workers):
-        self._library, self._kernel, self._program = library, kernel, program
-        self._workers = workers
-
-    @cached_property
-    def _function(self) -> Any:
-        function = self._library.function(self._kernel.name)
-        function.restype = None
-        return function
-
-    def bind(self, **arguments: Any) -> "CpuLaunch":
-        """Fix all arguments; raises TypeError if one is missing, unknown or of another type."""
-        values = checked(self._kernel, self._program, arguments)
-        return CpuLaunch(self._function, self._kernel, values, self._workers)
-
-    def resources(self) -> Resources:
-        """All 0: only kernels of a GPU have these resources."""
-        return Resources()
-
-
-class CpuLaunch:
-    """A kernel with its arguments; it and its calls in a queue keep their arrays alive.
-
-    A call divides its planes (or entries) among the threads, if their work is large enough.
-    """
-
-    joint = None  # kernels of a CPU do not exchange planes
-
-    def __init__(self, function: Any, kernel: Kernel, values: list[Any], workers: Workers):
-        self._function, self._kernel, self._values = function, kernel, values
-        self._arguments = [_as_ctypes(value) for value in values]
-        self._workers = workers
-        given = zip((argument.name for argument in kernel.arguments), values, strict=True)
-        whole = {name: int(v) for name, v in given if v.ndim == 0 and v.dtype.kind == "i"}
-        self._item_accesses = kernel.item_accesses(whole)
-        self._calls: dict[tuple[int, int, int], Callable[[], object]] = {}
-
-    def set(self, **numbers: float) -> None:
-        """Replace numbers among the arguments, for later calls."""
-        self._values = changed(self._kernel, self._values, numbers)
-        self._arguments = [_as_ctypes(value) for value in self._values]
-        self._calls.clear()
-
-    def __call__(self, stream: Stream, begin: int, end: int, stride: int = 1) -> None:
-        """Enqueue it for the planes (or entries) begin, begin + stride, … < end."""
-        if begin < end:
-            key = (begin, end, stride)
-            if key not in self._calls:
-                self._calls[key] = self._call(*key)
-            stream.submit(self._calls[key])
-
-    def _call(self, begin: int, end: int, stride: int) -> Callable[[], object]:
-        """The work of all threads, of which each has at least LEAST_ACCESSES."""
-        accesses = len(range(begin, end, stride)) * self._item_accesses
-        count = min(self._workers.count, accesses // LEAST_ACCESSES)
-        if count <= 1:
-            return self._work(begin, end, stride)
-        parts = shares(begin, end, stride, count)
-        works = [None if part is None else self._work(*part, stride) for part in parts]
-        return partial(self._workers.run, works)
-
-    def _work(self, begin: int, end: int, stride: int) -> Callable[[], object]:
-        """The call of the function for some planes or entries."""
-        limits = (ctypes.c_int64(value) for value in (begin, end, stride))
-        return partial(self._function, *limits, *self._arguments)
-
-
-def _as_ctypes(value: Any) -> Any:
-    """The argument of a ctypes function; a pointer refers to its array and so keeps it alive."""
-    if isinstance(value, np.ndarray):
-        return value.ctypes.data_as(ctypes.c_void_p)
-    return np.ctypeslib.as_ctypes_type(value.dtype)(value.item())
-
-
 class CpuDevice(Device):
     """The cores of a rank with their share of the memory, and a compiler."""
 
@@ -155,18 +75,9 @@ class CpuDevice(Device):
         """Available and total bytes: of the machine, or of the job's limit if that is less."""
         return memory.least()
 
-    def stream(self, priority: str) -> Stream:
-        """The stream of this name: "edge", "bulk" or "copy"."""
-        return self._streams[priority]
-
     def new_stream(self) -> Stream:
         """A stream that `synchronize` does not flush."""
         return Stream()
-
-    def synchronize(self) -> None:
-        """Run all work in the three streams."""
-        for stream in self._streams.values():
-            stream.flush()
 
     def allocate(self, count: int, dtype: DTypeLike) -> np.ndarray:
         """A 1-D array of zeros that starts at a multiple of 128 bytes.

@@ -19,7 +19,7 @@ PACKAGE = Path(__file__).parents[1] / "mpilbm"
 ORDER = " ".join(names for names, _ in LAYERS).split()
 HEAVY = {"h5py", "mpi4py", "cupy", "cupyx", "pyopencl", "sympy", "matplotlib"}
 ALLOWED = {
-    "cupy": ("backends.cuda", "halo.nccl", "halo.ipc_memory"),
+    "cupy": ("backends.cuda", "halo.cuda_ipc", "halo.nccl"),
     "cupyx": ("backends.cuda",),
     "pyopencl": ("backends.opencl.devices",),
     "h5py": ("outputs", "view.results", "storage", "core.files"),

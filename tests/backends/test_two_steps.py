@@ -14,7 +14,7 @@ from mpilbm.backends import tuning
 from mpilbm.backends.cuda import tiles
 from mpilbm.backends.cuda.sweep import SweepLaunch
 from mpilbm.backends.cuda.tiles import Tile
-from mpilbm.halo import self_exchange
+from mpilbm.halo.local import alone
 from mpilbm.solver import passes
 from mpilbm.solver.passes import GROUP, TwoSteps
 
@@ -53,7 +53,7 @@ class Alone:
     """One slab, its own neighbour."""
 
     def exchanger(self, rank, slab, device):
-        return self_exchange.exchanger(slab, device)
+        return alone(slab, device)
 
 
 class Launcher(EmulatedDevice):

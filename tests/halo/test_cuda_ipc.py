@@ -14,10 +14,10 @@ from support.streams import flow
 
 from mpilbm.core.errors import MpilbmError
 from mpilbm.core.registry import make
-from mpilbm.halo import cuda_ipc, ipc_kernel, ipc_memory
+from mpilbm.halo import cuda_ipc, ipc_exchange, ipc_kernel
 from mpilbm.halo.cuda_ipc import TrialExchange
 from mpilbm.halo.ipc_exchange import IpcExchanger
-from mpilbm.halo.trial import arrives
+from mpilbm.halo.neighbours import arrives
 from mpilbm.parallel import gpu_aware
 from mpilbm.parallel.gpu_aware import Verdict
 
@@ -175,7 +175,7 @@ class Shut(SameMemory):
 
     def open(self, rank, exported):
         if rank == 0:
-            ipc_memory.refuse("cannot open memory of rank 0's GPU; so it is")
+            ipc_exchange.refuse("cannot open memory of rank 0's GPU; so it is")
         self.opened.add(rank)
         return exported
 

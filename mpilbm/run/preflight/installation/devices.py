@@ -26,7 +26,7 @@ else:
 """
 SUPPORT_QUESTION = """
 from mpi4py import MPI
-from mpilbm.parallel.gpu_probe import library_says_yes
+from mpilbm.parallel.gpu_aware import library_says_yes
 print("yes" if library_says_yes(MPI) else "no")
 """
 KIND_QUESTION = """

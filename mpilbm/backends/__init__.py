@@ -79,6 +79,7 @@ class Device:
     records    whether `recording` is implemented
     unified    whether the host can access arrays of the device
     no_ipc     why the devices of two ranks cannot exchange by `cuda_ipc`; empty if they can
+    copied_bytes  of a copy that measures the bandwidth, more than all caches hold
     opaque     whether its arrays have no address: MPI and the functions of NumPy cannot use them
     warning    what users need to know about this device: slower than it could be, or other bits
     """
@@ -94,6 +95,7 @@ class Device:
     records: bool = False
     unified: bool = False
     no_ipc: str = ""
+    copied_bytes: int = 2**31
     opaque: bool = False
     warning: str = ""
     _streams: Mapping[str, Stream]
@@ -155,11 +157,11 @@ class Device:
         """Bytes read and written per second by a copy within the device's memory.
 
         `before` is called before each copy: a barrier makes all ranks copy at the same time.
-        `most`: bytes of a copy at most, for a faster and less exact measurement.
+        `most`: bytes of a copy instead of `copied_bytes`, for a faster and less exact measurement.
         """
-        count = min(2**31, self.memory()[0] // self.sharing // 4)
-        count = min(count, most or count)
+        count = min(most or self.copied_bytes, self.memory()[0] // self.sharing // 4)
         source, target = self.allocate(count, np.uint8), self.allocate(count, np.uint8)
+        self.copy(source, target)  # maps the pages of main memory
         bulk, times = self.stream("bulk"), []
         for _ in range(6):
             before()

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain, zip_longest
+from operator import attrgetter
 from typing import Any, NoReturn, TypeVar
 
 from mpilbm.backends import Device
@@ -15,7 +16,7 @@ from mpilbm.core.registry import register
 from mpilbm.halo import Exchange, Exchanger, Halo
 from mpilbm.halo.local import alone
 from mpilbm.halo.neighbours import arrives, own_gpus
-from mpilbm.halo.plan import Message, Plan, incoming, outgoing
+from mpilbm.halo.plan import Plan, incoming, outgoing
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.slabs import Slab
@@ -44,7 +45,7 @@ class NcclExchange(Exchange):
     ):
         self._stream = device.stream("edge")
         sends, receives = (
-            [(message.of(arrays), message.peer) for message in sorted(side, key=_tag)]
+            [(message.of(arrays), message.peer) for message in sorted(side, key=attrgetter("tag"))]
             for side in (outgoing(plan, slab), incoming(plan, slab))
         )
         self._pieces = sends, receives  # kept alive: NCCL has their addresses only
@@ -59,10 +60,6 @@ class NcclExchange(Exchange):
     def arrival(self) -> Event:
         """The event after the group."""
         return self._stream.record()
-
-
-def _tag(message: Message) -> int:
-    return message.tag
 
 
 class Network:

@@ -47,23 +47,11 @@ class Serial:
     def allgather(self, value: Any) -> list[Any]:  # noqa: D102
         return [value]
 
-    def allreduce(self, value: Any, op: Any = None) -> Any:  # noqa: D102
-        return value
-
     def barrier(self) -> None:  # noqa: D102
         pass
 
     def Barrier(self) -> None:  # noqa: N802, D102
         pass
-
-    def Split_type(self, split_type: int, key: int = 0, info: Any = None) -> "Serial":  # noqa: N802, D102
-        return self
-
-    def Free(self) -> None:  # noqa: N802, D102
-        pass
-
-    def Abort(self, code: int = 1) -> None:  # noqa: N802, D102
-        sys.exit(code)
 
 
 def world() -> "Comm | Serial":
@@ -194,11 +182,6 @@ def _code_and_text(error: BaseException) -> tuple[int, str]:
     return 1, "".join(traceback.format_exception(error)).rstrip()
 
 
-def all_failed(guard: "Comm") -> bool:
-    """Whether all ranks of a communicator call this within PATIENCE."""
-    return _marks_of_failed(guard, "") is not None
-
-
 def _marks_of_failed(guard: "Comm", text: str) -> list[int] | None:
     """Checksums of the texts of all ranks, or None if not all have failed within PATIENCE."""
     mine = np.array([zlib.crc32(text.encode())], np.uint32)
@@ -212,48 +195,40 @@ def _marks_of_failed(guard: "Comm", text: str) -> list[int] | None:
     return marks.tolist()
 
 
-class Guard:
-    """An excepthook that prints the error of this rank and aborts those that wait for it.
-
-    If all ranks of each communicator in `copies` fail, they end without an abort.
-    """
-
-    def __init__(self) -> None:
-        self.copies: list[Any] = []
-
-    def __call__(
-        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
-    ) -> None:
-        """Print the error, wait for the other ranks to fail, too, and abort them if they do not."""
-        from mpi4py import MPI
-
-        sys.__excepthook__(kind, error, trace)
-        if hasattr(sys, "ps1") or MPI.Is_finalized():  # interactive: the program goes on
-            return
-        sys.stdout.flush()
-        sys.stderr.flush()
-        for copy in self.copies:
-            if not all_failed(copy):
-                copy.Abort(1)
-
-
 def guard(comm: Communicator) -> None:
     """End all ranks of `comm` if one of them ends with an error that nobody catches. Collective.
 
-    Leaves an excepthook of the program in place.
+    Leaves an excepthook of the program in place. If all ranks of each communicator that is guarded
+    fail, they end without an abort.
     """
     if comm.size == 1:
         return
-    own = sys.excepthook in (sys.__excepthook__, _guard)
+    own = sys.excepthook in (sys.__excepthook__, _print_and_abort)
     if not all(comm.allgather(own)):
         return
-    sys.excepthook = _guard
+    sys.excepthook = _print_and_abort
     from mpi4py import MPI
 
     alike = (MPI.IDENT, MPI.CONGRUENT)
     real: Any = comm
-    if not any(MPI.Comm.Compare(real, copy) in alike for copy in _guard.copies):
-        _guard.copies.append(real.Dup())
+    if not any(MPI.Comm.Compare(real, copy) in alike for copy in _guarded):
+        _guarded.append(real.Dup())
 
 
-_guard = Guard()
+def _print_and_abort(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """An excepthook: waits for the other ranks to fail, too, and aborts them if they do not."""
+    from mpi4py import MPI
+
+    sys.__excepthook__(kind, error, trace)
+    if hasattr(sys, "ps1") or MPI.Is_finalized():  # interactive: the program goes on
+        return
+    sys.stdout.flush()
+    sys.stderr.flush()
+    for copy in _guarded:
+        if _marks_of_failed(copy, "") is None:
+            copy.Abort(1)
+
+
+_guarded: list[Any] = []

@@ -1,8 +1,8 @@
 """CPU cores of a rank: kernels compiled by a C compiler and called through ctypes."""
 
 import socket
-import time
 from collections.abc import Callable, Collection
+from functools import partial
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -68,7 +68,7 @@ class CpuDevice(Device):
         self._workers, self.warning = start(threads, sharing)
         where = socket.gethostname() + f", {threads} threads per rank" * (threads > 1)
         self.description = f"{self.name} on {where}, kernels by {compiler.version}"
-        self.sharing = sharing
+        self.sharing, self.copied_bytes = sharing, threads * 2**28
         self._streams = {name: Stream() for name in ("edge", "bulk", "copy")}
 
     def memory(self) -> tuple[int, int]:
@@ -111,11 +111,14 @@ class CpuDevice(Device):
     def copy(self, target: Array, source: Array, stream: Stream | None = None) -> None:
         """Copy a slice in the order of a stream; by default run the bulk stream, then copy now."""
         check_copy(target, source)
+        work = partial(np.copyto, target, source)
+        if self._workers.count > 1 and target.nbytes >= LEAST_BYTES:
+            work = partial(self._workers.copy, target, source)
         if stream is not None:
-            stream.submit(lambda: np.copyto(target, source))
+            stream.submit(work)
             return
         self._streams["bulk"].flush()
-        np.copyto(target, source)
+        work()
 
     def submit(self, work: Callable[[], object], stream: Stream) -> None:
         """Call `work` when the stream is flushed."""
@@ -132,24 +135,3 @@ class CpuDevice(Device):
             name: CpuKernel(library, kernel, program, self._workers)
             for name, kernel in program.kernels.items()
         }
-
-    def copy_bandwidth(
-        self, before: Callable[[], object] = lambda: None, most: int | None = None
-    ) -> float:
-        """Bytes read and written per second when all threads copy arrays larger than their caches.
-
-        `before` is called before each copy: a barrier makes all ranks copy at the same time.
-        `most`: bytes of a copy at most.
-        """
-        workers = self._workers
-        count = min(workers.count * 2**28, self.memory()[0] // self.sharing // 8)
-        count = min(count, most or count)
-        source, target = self.allocate(count, np.uint8), self.allocate(count, np.uint8)
-        workers.fill(source, 1)
-        best = float("inf")
-        for _ in range(6):  # the first one also maps the pages of memory
-            before()
-            start = time.perf_counter()
-            workers.copy(target, source)
-            best = min(best, time.perf_counter() - start)
-        return 2 * count / best

@@ -93,7 +93,7 @@ def load_cupy(found: Driver) -> Any:
 class CudaDevice(GpuDevice):
     """A GPU with its three streams; becomes the current device of the calling thread."""
 
-    kind, vendor = "cuda", NVIDIA
+    kind, vendor, records = "cuda", NVIDIA, True
     _streams: dict[str, CudaStream]
 
     def __init__(self, cupy: Any, index: int, fused: bool, vendor: Vendor = NVIDIA):

@@ -31,17 +31,17 @@ class Auto(Backend):
         return Opencl() if devices.gpus() else Cpu()
 
     def device_kind(self) -> str:
-        """The name of the backend that it resolves to; opens no device and imports no CuPy."""
+        """The name of the selected backend; opens no device and imports no CuPy."""
         return self._kind().name
 
     def room(self) -> int | None:
-        """The room of the backend that it resolves to; for GPUs from the driver, without CuPy."""
+        """Bytes that a rank can have on the selected backend; imports no CuPy."""
         return self._kind().room()
 
     def largest_array(self) -> int | None:
-        """That of the backend that it resolves to."""
+        """Bytes of an array that the selected backend guarantees; None without a limit."""
         return self._kind().largest_array()
 
     def open(self, local_rank: int = 0, local_ranks: int = 1) -> Device:
-        """The device of the backend that it resolves to."""
+        """The device of the selected backend."""
         return self.resolve().open(local_rank, local_ranks)

@@ -1,7 +1,7 @@
 """Exchanges between GPUs of one node, each of which writes into the neighbours' memory."""
 
 import ctypes
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
@@ -124,12 +124,12 @@ class Peers:
         new = list(self.prepared)
         self.prepared.clear()
         exports = self.comm.allgather(together(self.comm, lambda: [each.exports() for each in new]))
-        together(self.comm, _connect, new, zip(*exports, strict=True))
 
+        def connect() -> None:
+            for each, of_all_ranks in zip(new, zip(*exports, strict=True), strict=True):
+                each.connect(of_all_ranks)
 
-def _connect(exchanges: "list[IpcExchange]", exports: Iterable[Sequence[dict]]) -> None:
-    for each, of_all_ranks in zip(exchanges, exports, strict=True):
-        each.connect(of_all_ranks)
+        together(self.comm, connect)
 
 
 class IpcExchange(Exchange):
@@ -158,11 +158,6 @@ class IpcExchange(Exchange):
         """Let the bulk stream wait for the planes of the last joint launch."""
         assert self._faces is not None
         self._peers.kernel.arrive(self._faces, self._peers.device.stream("bulk"))
-
-    @property
-    def connected(self) -> bool:
-        """Whether the addresses of the neighbours' planes are known."""
-        return self._launch is not None
 
     def start(self, ready: Event | None = None) -> None:
         """Enqueue the kernel. The first call is collective, and the host waits for the others."""

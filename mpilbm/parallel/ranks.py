@@ -32,12 +32,6 @@ class Serial:
     rank = 0
     size = 1
 
-    def Get_rank(self) -> int:  # noqa: N802, D102
-        return self.rank
-
-    def Get_size(self) -> int:  # noqa: N802, D102
-        return self.size
-
     def bcast(self, value: Any, root: int = 0) -> Any:  # noqa: D102
         return value
 

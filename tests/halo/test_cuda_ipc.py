@@ -62,7 +62,7 @@ def test_pieces_arrive_where_they_belong(ranks, periodic):
 def test_slabs_that_write_to_each_other_are_one(layout, setting, slabs):
     whole = Cluster(flow(layout, setting)).start().run(7).state()
     many = Cluster(flow(layout, setting), slabs, Device, World(slabs)).start()
-    assert all(each.connected for s in many.solvers for each in s.exchanger._exchanges)
+    assert all(each._launch for s in many.solvers for each in s.exchanger._exchanges)
     many.each(lambda s: ([s.step() for _ in range(7)], s.device.synchronize()))
     np.testing.assert_array_equal(many.state(), whole)
 

@@ -48,7 +48,7 @@ class Cpu(Backend):
         return memory.least()[1]
 
     def workers(self) -> int:
-        """`threads`."""
+        """The number of threads of each rank."""
         return self.threads
 
     def open(self, local_rank: int = 0, local_ranks: int = 1) -> "CpuDevice":

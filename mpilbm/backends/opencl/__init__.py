@@ -2,7 +2,8 @@
 
 import socket
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import numpy as np
@@ -13,8 +14,7 @@ from mpilbm.backends import Backend, check_copy, gibibytes, memory
 from mpilbm.backends.gpu import GpuDevice, Waiting
 from mpilbm.backends.interfaces import CompiledKernel
 from mpilbm.backends.opencl import devices
-from mpilbm.backends.opencl.arrays import BufferArray, Memory
-from mpilbm.backends.opencl.launch import Binaries, OpenclKernel
+from mpilbm.backends.opencl.launch import Binaries, BufferArray, Memory, OpenclKernel
 from mpilbm.backends.opencl.streams import OpenclStream
 from mpilbm.codegen.program import Program
 from mpilbm.core.errors import CaseError
@@ -120,34 +120,34 @@ class OpenclDevice(GpuDevice):
 
     def allocate(self, count: int, dtype: DTypeLike) -> BufferArray:
         """A 1-D array of zeros on the device."""
-        array, bulk = self._empty(int(count), dtype), self._streams["bulk"]
-        try:
-            zeros = np.zeros(UNIT // 8)
-            self.cl.enqueue_fill_buffer(bulk.queue, array.buffer, zeros, 0, _whole(array.nbytes))
-        except self.cl.Error as error:  # drivers that allocate at the first use
-            raise self._refused(array.nbytes, error) from error
+        bulk, size = self._streams["bulk"], _whole(int(count) * np.dtype(dtype).itemsize)
+        with self._allocating(size):
+            array = self._empty(int(count), dtype)
+            self.cl.enqueue_fill_buffer(bulk.queue, array.buffer, np.zeros(UNIT // 8), 0, size)
         bulk.synchronize()  # other queues may use it immediately
         return array
 
     def _empty(self, count: int, dtype: DTypeLike) -> BufferArray:
         size = _whole(count * np.dtype(dtype).itemsize)
-        try:
-            buffer = self.cl.Buffer(self._context, self.cl.mem_flags.READ_WRITE, size)
-        except self.cl.Error as error:
-            raise self._refused(size, error) from error
+        buffer = self.cl.Buffer(self._context, self.cl.mem_flags.READ_WRITE, size)
         return BufferArray(Memory(buffer, size, self._count), 0, count, dtype)
 
     def _count(self, size: int) -> None:
         self._used += size
 
-    def _refused(self, size: int, error: Exception) -> CaseError:
-        most = gibibytes(self.device.max_mem_alloc_size)
-        return CaseError(
-            f"{self.name} cannot allocate an array of {gibibytes(size)} ({error}); its driver "
-            f"guarantees arrays of {most} at most; choose a smaller domain.size, 16-bit storage, "
-            "or more ranks on more devices",
-            where="domain.size",
-        )
+    @contextmanager
+    def _allocating(self, size: int) -> Iterator[None]:
+        """Raise CaseError if an array cannot be made; some drivers allocate at its first use."""
+        try:
+            yield
+        except self.cl.Error as error:
+            most = gibibytes(self.device.max_mem_alloc_size)
+            raise CaseError(
+                f"{self.name} cannot allocate an array of {gibibytes(size)} ({error}); its driver "
+                f"guarantees arrays of {most} at most; choose a smaller domain.size, 16-bit "
+                "storage, or more ranks on more devices",
+                where="domain.size",
+            ) from error
 
     def pinned(self, count: int, dtype: DTypeLike) -> np.ndarray:
         """A 1-D array of zeros in host memory, for asynchronous copies from and to the device."""
@@ -163,11 +163,9 @@ class OpenclDevice(GpuDevice):
     def upload(self, array: np.ndarray) -> BufferArray:
         """A 1-D copy of an array on the device."""
         array = np.ascontiguousarray(array).reshape(-1)
-        copy = self._empty(array.size, array.dtype)
-        try:
+        with self._allocating(array.nbytes):
+            copy = self._empty(array.size, array.dtype)
             self._copy(copy, array, self._streams["bulk"])
-        except self.cl.Error as error:  # drivers that allocate at the first use
-            raise self._refused(copy.nbytes, error) from error
         self._streams["bulk"].synchronize()
         return copy
 

@@ -11,7 +11,8 @@ the order of enqueueing:
     device.stream("bulk").wait(done)
     launch.set(shift=2)  # another number for later calls
 
-Imports codegen, links and lower layers. Add a kind of device here: a module with a Backend.
+Imports codegen, solids and lower layers. Add a kind of device here: a module or folder of its name
+with a Backend. Kernels, launches and waiting of GPUs are shared in `gpu`.
 """
 
 from collections.abc import Callable, Collection, Mapping

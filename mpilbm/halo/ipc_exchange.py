@@ -228,7 +228,7 @@ class IpcExchange(Exchange):
         return self._peers.windows.open(message.peer, there["arrays"][array]) + begin
 
     def _joint_table(self, step: JointStep, exports: Sequence[dict]) -> np.ndarray:
-        """The table of the joint kernel, see JointStep.table."""
+        """`struct Faces` of the joint kernel, with the addresses of all flags."""
         peers, flags = self._peers, {}
         own = peers.windows.address(peers.joint_flags)
         for side, peer in ((LOWER, peers.slab.lower), (UPPER, peers.slab.upper)):

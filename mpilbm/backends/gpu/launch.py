@@ -79,7 +79,7 @@ def box_of(kernel: Kernel, arguments: Mapping[str, Any]) -> tuple[int, int]:
 
 
 class GpuKernel:
-    """A compiled kernel without arguments, see `CompiledKernel`."""
+    """A compiled kernel without arguments, which chooses the threads of its blocks."""
 
     def __init__(self, device: Any, kernel: Kernel, program: Program):
         self.device, self.kernel, self.program = device, kernel, program

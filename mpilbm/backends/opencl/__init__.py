@@ -120,9 +120,9 @@ class OpenclDevice(GpuDevice):
 
     def allocate(self, count: int, dtype: DTypeLike) -> BufferArray:
         """A 1-D array of zeros on the device."""
-        bulk, size = self._streams["bulk"], _whole(int(count) * np.dtype(dtype).itemsize)
+        size = _whole(int(count) * np.dtype(dtype).itemsize)
         with self._allocating(size):
-            array = self._empty(int(count), dtype)
+            array, bulk = self._empty(int(count), dtype), self._streams["bulk"]
             self.cl.enqueue_fill_buffer(bulk.queue, array.buffer, np.zeros(UNIT // 8), 0, size)
         bulk.synchronize()  # other queues may use it immediately
         return array

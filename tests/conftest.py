@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from mpilbm.backends import compiler, units
+from mpilbm.backends.cpu import compiler
+from mpilbm.backends.cpu import kernels as units
 from mpilbm.core import registry
 from mpilbm.storage import planes
 

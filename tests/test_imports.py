@@ -19,9 +19,9 @@ PACKAGE = Path(__file__).parents[1] / "mpilbm"
 ORDER = " ".join(names for names, _ in LAYERS).split()
 HEAVY = {"h5py", "mpi4py", "cupy", "cupyx", "pyopencl", "sympy", "matplotlib"}
 ALLOWED = {
-    "cupy": ("backends.cuda", "halo.nccl", "halo.ipc_memory"),
+    "cupy": ("backends.cuda", "halo.cuda_ipc", "halo.nccl"),
     "cupyx": ("backends.cuda",),
-    "pyopencl": ("backends.khronos.devices",),
+    "pyopencl": ("backends.opencl.devices",),
     "h5py": ("outputs", "view.results", "storage", "core.files"),
     "mpi4py": ("halo", "outputs", "parallel", "run", "view.bench", "view.comparison"),
     "sympy": ("codegen", "core.formulas"),

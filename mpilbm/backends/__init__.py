@@ -11,7 +11,8 @@ the order of enqueueing:
     device.stream("bulk").wait(done)
     launch.set(shift=2)  # another number for later calls
 
-Imports codegen, links and lower layers. Add a kind of device here: a module with a Backend.
+Imports codegen, solids and lower layers. Add a kind of device here: a module or folder of its name
+with a Backend. Kernels, launches and waiting of GPUs are shared in `gpu`.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -79,6 +80,7 @@ class Device:
     records    whether `recording` is implemented
     unified    whether the host can access arrays of the device
     no_ipc     why the devices of two ranks cannot exchange by `cuda_ipc`; empty if they can
+    copied_bytes  of a copy that measures the bandwidth, more than all caches hold
     opaque     whether its arrays have no address: MPI and the functions of NumPy cannot use them
     warning    what users need to know about this device: slower than it could be, or other bits
     """
@@ -94,8 +96,10 @@ class Device:
     records: bool = False
     unified: bool = False
     no_ipc: str = ""
+    copied_bytes: int = 2**31
     opaque: bool = False
     warning: str = ""
+    _streams: Mapping[str, Stream]
 
     def memory(self) -> tuple[int, int]:
         """Free bytes and bytes in total."""
@@ -103,7 +107,7 @@ class Device:
 
     def stream(self, priority: str) -> Stream:
         """The stream of this name: "edge" (high priority), "bulk" or "copy"."""
-        raise NotImplementedError
+        return self._streams[priority]
 
     def new_stream(self) -> Stream:
         """A stream that `synchronize` does not wait for."""
@@ -111,7 +115,8 @@ class Device:
 
     def synchronize(self) -> None:
         """Wait until all work in the three streams is done."""
-        raise NotImplementedError
+        for stream in self._streams.values():
+            stream.synchronize()
 
     def allocate(self, count: int, dtype: DTypeLike) -> Array:
         """A 1-D array of zeros on the device."""
@@ -153,11 +158,11 @@ class Device:
         """Bytes read and written per second by a copy within the device's memory.
 
         `before` is called before each copy: a barrier makes all ranks copy at the same time.
-        `most`: bytes of a copy at most, for a faster and less exact measurement.
+        `most`: bytes of a copy instead of `copied_bytes`, for a faster and less exact measurement.
         """
-        count = min(2**31, self.memory()[0] // self.sharing // 4)
-        count = min(count, most or count)
+        count = min(most or self.copied_bytes, self.memory()[0] // self.sharing // 4)
         source, target = self.allocate(count, np.uint8), self.allocate(count, np.uint8)
+        self.copy(source, target)  # maps the pages of main memory
         bulk, times = self.stream("bulk"), []
         for _ in range(6):
             before()

@@ -4,8 +4,8 @@ from importlib.util import find_spec
 
 from mpilbm.backends import Backend, Device, cuda
 from mpilbm.backends.cpu import Cpu
-from mpilbm.backends.khronos import devices
-from mpilbm.backends.opencl import Opencl
+from mpilbm.backends.gpu import drivers
+from mpilbm.backends.opencl import Opencl, devices
 from mpilbm.core.registry import register
 
 
@@ -19,29 +19,29 @@ class Auto(Backend):
         AMD GPUs run by OpenCL if CuPy is not installed. Raises CaseError if CuPy or its compiler
         cannot use the device: a GPU job that silently ran on the CPU would waste its time.
         """
-        chosen, found = self._kind(), cuda.driver()
+        chosen, found = self._kind(), drivers.driver()
         if found and isinstance(chosen, cuda.Cuda):
             cuda.load_cupy(found)
         return chosen
 
     def _kind(self) -> Backend:
-        found = cuda.driver()
-        if found and (found.vendor == "NVIDIA" or find_spec("cupy") or not devices.gpus()):
+        found = drivers.driver()
+        if found and (found.vendor is not drivers.AMD or find_spec("cupy") or not devices.gpus()):
             return cuda.Cuda()
         return Opencl() if devices.gpus() else Cpu()
 
     def device_kind(self) -> str:
-        """The name of the backend that it resolves to; opens no device and imports no CuPy."""
+        """The name of the selected backend; opens no device and imports no CuPy."""
         return self._kind().name
 
     def room(self) -> int | None:
-        """The room of the backend that it resolves to; for GPUs from the driver, without CuPy."""
+        """Bytes that a rank can have on the selected backend; imports no CuPy."""
         return self._kind().room()
 
     def largest_array(self) -> int | None:
-        """That of the backend that it resolves to."""
+        """Bytes of an array that the selected backend guarantees; None without a limit."""
         return self._kind().largest_array()
 
     def open(self, local_rank: int = 0, local_ranks: int = 1) -> Device:
-        """The device of the backend that it resolves to."""
+        """The device of the selected backend."""
         return self.resolve().open(local_rank, local_ranks)

@@ -5,9 +5,8 @@ from mpilbm.core.errors import CaseError
 from mpilbm.core.registry import register
 from mpilbm.halo import Exchanger, Halo
 from mpilbm.halo.cuda_ipc import CudaIpc
-from mpilbm.halo.direct import Direct
+from mpilbm.halo.mpi import Direct, Staged
 from mpilbm.halo.nccl import Nccl
-from mpilbm.halo.staged import Staged
 from mpilbm.parallel import gpu_aware
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.slabs import Slab, split

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from mpilbm import backends
+from mpilbm.backends.gpu import drivers
 from mpilbm.core.errors import CaseError
 from mpilbm.core.registry import register
-from mpilbm.halo import Exchanger, Halo, self_exchange
-from mpilbm.halo.ipc_exchange import IpcExchange, IpcExchanger
-from mpilbm.halo.ipc_memory import Windows, reach, refuse, without_cuda
-from mpilbm.halo.trial import arrives
+from mpilbm.halo import Exchanger, Halo
+from mpilbm.halo.ipc_exchange import WAYS, IpcExchange, IpcExchanger, Windows, refuse
+from mpilbm.halo.local import alone
+from mpilbm.halo.neighbours import arrives, own_gpus
 from mpilbm.parallel.agree import together
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.slabs import Slab
@@ -24,14 +24,10 @@ class CudaIpc(Halo):
     def open(self, slab: Slab, comm: Communicator, device: Any) -> Exchanger:
         """The exchanger of this rank's slab. Collective; CaseError on all ranks."""
         if comm.size == 1:
-            return self_exchange.exchanger(slab, device)
-        if device.kind != "cuda":
-            refuse(f"sends from GPU to GPU, and {without_cuda(device)}")
+            return alone(slab, device)
         if device.no_ipc:
             refuse(device.no_ipc)
-        identities = comm.allgather(device.identity)
-        if shared := backends.shared_devices(identities):
-            refuse(f"takes one GPU per rank: {'; '.join(shared)}, or use 'direct' or 'staged'")
+        identities = own_gpus("cuda_ipc", comm, device)
         nodes = sorted({identity.split()[0] for identity in identities})
         if len(nodes) > 1:
             refuse(f"joins GPUs of one node, found {', '.join(nodes)}; use 'auto' or 'nccl'")
@@ -60,3 +56,23 @@ class TrialExchange(IpcExchange):
         """The tables of IpcExchange with the addresses of all flags set to null."""
         sides, pieces = super().tables(exports)
         return np.zeros_like(sides), pieces
+
+
+def reach(slab: Slab, device: Any, uuids: list[str]) -> tuple[Any, frozenset[int]]:
+    """CuPy's runtime, and the neighbours whose GPUs are not visible to this rank.
+
+    Raises CaseError if this rank's GPU cannot access the memory of a visible neighbour's GPU. For a
+    GPU that is not visible this is unknown; CUDA may open its memory nevertheless.
+    """
+    from cupy.cuda import runtime
+
+    seen = [drivers.device_uuid(k) for k in range(runtime.getDeviceCount())]
+    peers = {peer for peer in (slab.lower, slab.upper) if peer is not None}
+    hidden = frozenset(peer for peer in peers if uuids[peer] not in seen)
+    for peer in peers - hidden:
+        if not runtime.deviceCanAccessPeer(device.index, seen.index(uuids[peer])):
+            refuse(
+                f"needs GPUs that reach each other's memory; that of rank {slab.rank} does not "
+                f"reach that of rank {peer} (nvidia-smi topo -p2p r); {WAYS}"
+            )
+    return runtime, hidden

@@ -1,14 +1,15 @@
 """Exchanges between GPUs of one node, each of which writes into the neighbours' memory."""
 
-from collections.abc import Callable, Iterable, Sequence
+import ctypes
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from mpilbm.backends.cuda import CudaDevice
 from mpilbm.backends.interfaces import Array, Event, Launch
-from mpilbm.core.errors import MpilbmError
+from mpilbm.core.errors import CaseError, MpilbmError
 from mpilbm.halo import Exchange, Exchanger, ipc_kernel
 from mpilbm.halo.ipc_joint import JointStep
 from mpilbm.halo.ipc_kernel import (
@@ -22,13 +23,76 @@ from mpilbm.halo.ipc_kernel import (
     ExchangeKernel,
     flag_place,
 )
-from mpilbm.halo.ipc_memory import Windows
 from mpilbm.halo.neighbours import Neighbours
 from mpilbm.halo.plan import Message, Plan, incoming, outgoing
 from mpilbm.layouts.grid import Grid
 from mpilbm.parallel.agree import together
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.slabs import Slab
+
+WAYS = "use 'auto' or 'nccl'"
+VISIBLE = (
+    "which this rank does not see: --gpu-bind=none (SLURM), or CUDA_VISIBLE_DEVICES unset, makes "
+    "all GPUs of the node visible to every rank"
+)
+
+
+def refuse(why: str) -> NoReturn:
+    """Raise the CaseError that says why 'cuda_ipc' cannot be used."""
+    raise CaseError(f"'cuda_ipc' {why}", "halo.name")
+
+
+class Windows:
+    """GPU memory shared among the ranks of a node; the GPUs of `hidden` ranks are not visible."""
+
+    def __init__(self, runtime: Any, hidden: frozenset[int] = frozenset()):
+        self._runtime, self._driver = runtime, ctypes.CDLL("libcuda.so.1")
+        self._hidden = hidden
+        self._opened: dict[tuple, int] = {}
+
+    def address(self, array: Any) -> int:
+        """The address of an array of this rank."""
+        return array.data.ptr
+
+    def export(self, array: Any) -> tuple[bytes, int]:
+        """(IPC handle, offset of the array), with which another rank calls `open`.
+
+        The handle refers to a whole allocation of cudaMalloc, of which the array may be a part.
+        Raises CaseError if the driver returns an error.
+        """
+        base, size = ctypes.c_uint64(), ctypes.c_size_t()
+        place = ctypes.c_uint64(array.data.ptr)
+        ask = self._driver.cuMemGetAddressRange_v2
+        if error := ask(ctypes.byref(base), ctypes.byref(size), place):
+            refuse(
+                "cannot share memory with other ranks: "
+                f"cuMemGetAddressRange returns {error}; {WAYS}"
+            )
+        try:
+            handle = self._runtime.ipcGetMemHandle(base.value)
+        except self._runtime.CUDARuntimeError as error:  # such as: not supported
+            refuse(f"cannot share memory with other ranks ({error}); {WAYS}")
+        return handle, array.data.ptr - base.value
+
+    def open(self, rank: int, exported: tuple[bytes, int]) -> int:
+        """The address of another rank's array in this rank's address space."""
+        handle, offset = exported
+        key = rank, handle
+        if key not in self._opened:
+            try:
+                self._opened[key] = self._runtime.ipcOpenMemHandle(handle)
+            except self._runtime.CUDARuntimeError as error:
+                hidden = f", {VISIBLE}" if rank in self._hidden else ""
+                refuse(
+                    f"cannot open memory of rank {rank}'s GPU ({error}){hidden}; containers must "
+                    f"share IPC and PID namespaces, or {WAYS}"
+                )
+        return self._opened[key] + offset
+
+    def close(self) -> None:
+        """Close all opened memory, before the other ranks free it."""
+        while self._opened:
+            self._runtime.ipcCloseMemHandle(self._opened.popitem()[1])
 
 
 class Peers:
@@ -60,12 +124,12 @@ class Peers:
         new = list(self.prepared)
         self.prepared.clear()
         exports = self.comm.allgather(together(self.comm, lambda: [each.exports() for each in new]))
-        together(self.comm, _connect, new, zip(*exports, strict=True))
 
+        def connect() -> None:
+            for each, of_all_ranks in zip(new, zip(*exports, strict=True), strict=True):
+                each.connect(of_all_ranks)
 
-def _connect(exchanges: "list[IpcExchange]", exports: Iterable[Sequence[dict]]) -> None:
-    for each, of_all_ranks in zip(exchanges, exports, strict=True):
-        each.connect(of_all_ranks)
+        together(self.comm, connect)
 
 
 class IpcExchange(Exchange):
@@ -94,11 +158,6 @@ class IpcExchange(Exchange):
         """Let the bulk stream wait for the planes of the last joint launch."""
         assert self._faces is not None
         self._peers.kernel.arrive(self._faces, self._peers.device.stream("bulk"))
-
-    @property
-    def connected(self) -> bool:
-        """Whether the addresses of the neighbours' planes are known."""
-        return self._launch is not None
 
     def start(self, ready: Event | None = None) -> None:
         """Enqueue the kernel. The first call is collective, and the host waits for the others."""
@@ -169,7 +228,7 @@ class IpcExchange(Exchange):
         return self._peers.windows.open(message.peer, there["arrays"][array]) + begin
 
     def _joint_table(self, step: JointStep, exports: Sequence[dict]) -> np.ndarray:
-        """The table of the joint kernel, see JointStep.table."""
+        """`struct Faces` of the joint kernel, with the addresses of all flags."""
         peers, flags = self._peers, {}
         own = peers.windows.address(peers.joint_flags)
         for side, peer in ((LOWER, peers.slab.lower), (UPPER, peers.slab.upper)):

@@ -37,8 +37,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from mpilbm.backends.gpu.launch import GRID_LIMIT
 from mpilbm.backends.interfaces import Launch
-from mpilbm.backends.launch_shapes import GRID_LIMIT
 from mpilbm.halo.ipc_kernel import LOWER, UPPER
 from mpilbm.halo.plan import Message, Plan, outgoing
 from mpilbm.layouts.grid import Grid

@@ -39,14 +39,13 @@ block stores its flags after a fence that orders the writes of all blocks.
 """
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
 from mpilbm import codegen
 from mpilbm.backends.cuda import CudaDevice
+from mpilbm.backends.cuda.streams import CudaStream
 from mpilbm.backends.interfaces import Array
-from mpilbm.backends.streams.cuda import CudaStream
 
 PATIENCE = 3600  # seconds that a kernel waits for a neighbour's flag
 # With 40 registers per thread (ptxas, sm_90), a block of 128 threads fits on a multiprocessor
@@ -171,31 +170,15 @@ class ExchangeKernel:
         `sides`: addresses (2 sides, 4), see `struct Side`; `pieces`: (pieces, 3: from, to, bytes).
         """
         cut = parts(pieces)
-        grid = (max(1, min(MOST_BLOCKS, len(cut))),)
-        upload = self.device.upload
-        return partial(self._enqueue, grid, flags, upload(sides), upload(cut), np.uint64(len(cut)))
+        grid, upload = (max(1, min(MOST_BLOCKS, len(cut))),), self.device.upload
+        fixed = flags, upload(sides), upload(cut), np.uint64(len(cut))
 
-    def _enqueue(
-        self,
-        grid: tuple[int],
-        flags: Array,
-        sides: Array,
-        pieces: Array,
-        count: np.uint64,
-        stream: CudaStream,
-        await_free: bool = True,
-    ) -> None:
-        arguments = (
-            flags,
-            sides,
-            pieces,
-            count,
-            np.uint64(self.failure_address),
-            np.uint64(self.patience),
-            np.uint64(await_free),
-        )
-        with stream.cupy:
-            self._function(grid, (THREADS,), arguments)
+        def enqueue(stream: CudaStream, await_free: bool = True) -> None:
+            numbers = map(np.uint64, (self.failure_address, self.patience, await_free))
+            with stream.cupy:
+                self._function(grid, (THREADS,), (*fixed, *numbers))
+
+        return enqueue
 
     def arrive(self, faces: Array, stream: CudaStream) -> None:
         """Let a stream wait for the planes of the last joint step; `faces`: its table."""

@@ -1,7 +1,4 @@
-"""Several slabs in one process, without MPI: for tests, and for a single rank.
-
-Each slab runs in its own thread, as a rank does; a slab may wait for a message before it is sent.
-"""
+"""Exchanges without MPI: of a rank that is its own neighbour, and of slabs in threads for tests."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -18,8 +15,49 @@ from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.slabs import Slab
 
 
+class SelfExchange(Exchange):
+    """Copies the planes at one face into the ghost planes of the other, asynchronously.
+
+    Fields whose addresses wrap around along planes (Grid.wraps) have an empty plan: no copies.
+
+    The copies are distributed over two streams: in small boxes, those of the two faces would take
+    longer one after the other than the kernel over the bulk planes.
+    """
+
+    in_streams = True
+
+    def __init__(self, slab: Slab, device: Device, plan: Plan, arrays: Sequence[Any]):
+        self._device, self._streams = device, (device.stream("edge"), device.stream("copy"))
+        sources = {message.tag: message.of(arrays) for message in outgoing(plan, slab)}
+        self._copies = [
+            (message.of(arrays), sources[message.tag]) for message in incoming(plan, slab)
+        ]
+
+    def start(self, ready: Event | None = None) -> None:
+        """Enqueue the copies."""
+        if ready is not None:
+            for stream in self._streams:
+                stream.wait(ready)
+        for k, (target, source) in enumerate(self._copies):
+            self._device.copy(target, source, self._streams[k % 2])
+
+    def arrival(self) -> Event:
+        """The event after the copies."""
+        first, second = self._streams
+        first.wait(second.record())
+        return first.record()
+
+
+def alone(slab: Slab, device: Device) -> Exchanger:
+    """The exchanger of the only slab."""
+    return Exchanger(partial(SelfExchange, slab, device))
+
+
 class LocalWorld:
-    """The mailboxes of all slabs; a slab waits at most `patience` seconds for a message."""
+    """The mailboxes of slabs of one process, each of which runs in its own thread.
+
+    A slab waits at most `patience` seconds for a message, which may not have been sent yet.
+    """
 
     def __init__(self, ranks: int, patience: float = 60.0):
         self.ranks, self.patience = ranks, patience

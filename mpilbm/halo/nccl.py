@@ -5,18 +5,18 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain, zip_longest
+from operator import attrgetter
 from typing import Any, NoReturn, TypeVar
 
-from mpilbm import backends
 from mpilbm.backends import Device
+from mpilbm.backends.cuda.streams import CudaStream
 from mpilbm.backends.interfaces import Event
-from mpilbm.backends.streams.cuda import CudaStream
 from mpilbm.core.errors import CaseError, MpilbmError
 from mpilbm.core.registry import register
-from mpilbm.halo import Exchange, Exchanger, Halo, self_exchange
-from mpilbm.halo.ipc_memory import without_cuda
-from mpilbm.halo.plan import Message, Plan, incoming, outgoing
-from mpilbm.halo.trial import arrives
+from mpilbm.halo import Exchange, Exchanger, Halo
+from mpilbm.halo.local import alone
+from mpilbm.halo.neighbours import arrives, own_gpus
+from mpilbm.halo.plan import Plan, incoming, outgoing
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.slabs import Slab
@@ -45,7 +45,7 @@ class NcclExchange(Exchange):
     ):
         self._stream = device.stream("edge")
         sends, receives = (
-            [(message.of(arrays), message.peer) for message in sorted(side, key=_tag)]
+            [(message.of(arrays), message.peer) for message in sorted(side, key=attrgetter("tag"))]
             for side in (outgoing(plan, slab), incoming(plan, slab))
         )
         self._pieces = sends, receives  # kept alive: NCCL has their addresses only
@@ -60,10 +60,6 @@ class NcclExchange(Exchange):
     def arrival(self) -> Event:
         """The event after the group."""
         return self._stream.record()
-
-
-def _tag(message: Message) -> int:
-    return message.tag
 
 
 class Network:
@@ -213,16 +209,8 @@ class Nccl(Halo):
     def open(self, slab: Slab, comm: Communicator, device: Device) -> Exchanger:
         """The exchanger of this rank's slab. Collective; CaseError on all ranks."""
         if comm.size == 1:
-            return self_exchange.exchanger(slab, device)
-        if device.kind != "cuda":
-            raise CaseError(
-                f"'nccl' sends from GPU to GPU, and {without_cuda(device)}", "halo.name"
-            )
-        if shared := backends.shared_devices(comm.allgather(device.identity)):
-            raise CaseError(
-                f"NCCL takes one GPU per rank: {'; '.join(shared)}, or use 'direct' or 'staged'",
-                "halo.name",
-            )
+            return alone(slab, device)
+        own_gpus("nccl", comm, device)
         network = joined(comm)
         require_arrival(network, slab, comm, device)
         return NcclExchanger(slab, comm, device, network)

@@ -54,7 +54,7 @@ def together(
 
 def on_root(comm: Communicator, action: Callable[..., T], *arguments: Any) -> T:
     """`action(*arguments)` on rank 0 only; all ranks get its result or its error. Collective."""
-    result = together(comm, action, *arguments) if comm.rank == 0 else together(comm, _nothing)
+    result = together(comm, action, *arguments) if comm.rank == 0 else together(comm, lambda: None)
     return comm.bcast(result)
 
 
@@ -67,7 +67,3 @@ def file_system_error(error: OSError) -> FileSystemError:
         gone = [each for each in (path, *path.parents) if not os.path.lexists(each)]
         hint = f"{gone[-1] if gone else path} was removed or renamed while in use; run again"
     return FileSystemError(f"{where}{error.strerror or error}; {hint}")
-
-
-def _nothing() -> None:
-    return None

@@ -8,18 +8,21 @@ from pathlib import Path
 from typing import Any
 
 # Variables by which users choose transports, and settings that launchers need.
-SETTINGS = ("UCX_", "MPICH_", "MPIR_CVAR_", "FI_", "OMPI_MCA_pml", "OMPI_MCA_btl",
-            "OMPI_MCA_mtl", "OMPI_MCA_opal", "OMPI_ALLOW", "PRTE_MCA_rmaps", "PRTE_PREFIX",
-            "PMIX_PREFIX")  # fmt: skip
+SETTINGS = (
+    *("UCX_", "MPICH_", "MPIR_CVAR_", "FI_", "OMPI_MCA_pml", "OMPI_MCA_btl", "OMPI_MCA_mtl"),
+    *("OMPI_MCA_opal", "OMPI_ALLOW", "PRTE_MCA_rmaps", "PRTE_PREFIX", "PMIX_PREFIX"),
+)
 # Variables that a launcher sets in its ranks.
-LAUNCHERS = ("PMI", "OMPI_", "PRTE_", "HYD", "SLURM_", "MPI_LOCAL", "MPIEXEC_", "PALS_", "FLUX_",
-             "MV2_COMM_WORLD_", "MVP_COMM_WORLD_", "MPISPAWN_", "MPIRUN_")  # fmt: skip
+LAUNCHERS = (
+    *("PMI", "OMPI_", "PRTE_", "HYD", "SLURM_", "MPI_LOCAL", "MPIEXEC_", "PALS_", "FLUX_"),
+    *("MV2_COMM_WORLD_", "MVP_COMM_WORLD_", "MPISPAWN_", "MPIRUN_"),
+)
 # The rank's number on its node. SLURM's comes last: mpirun may itself be started by srun.
-LOCAL_RANKS = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK",
-               "MVP_COMM_WORLD_LOCAL_RANK", "PALS_LOCAL_RANKID", "PMI_LOCAL_RANK",
-               "FLUX_TASK_LOCAL_ID", "SLURM_LOCALID")  # fmt: skip
-
-
+LOCAL_RANKS = (
+    *("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK"),
+    *("MVP_COMM_WORLD_LOCAL_RANK", "PALS_LOCAL_RANKID", "PMI_LOCAL_RANK", "FLUX_TASK_LOCAL_ID"),
+    "SLURM_LOCALID",
+)
 SHARED_MEMORY = Path("/dev/shm")  # in which MPICH keeps its messages between ranks of a node
 SHARED_MEMORY_FIX = (
     "mount it: mount -t tmpfs tmpfs /dev/shm, or in a container: docker run --shm-size=1g"

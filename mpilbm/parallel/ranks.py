@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from mpilbm.core.errors import INTERRUPTED, CommandError, MpilbmError, OtherRankError
 from mpilbm.core.machine import terminal
 from mpilbm.parallel import gpu_aware, launcher
+from mpilbm.parallel.communicator import Communicator
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm
@@ -30,12 +32,6 @@ class Serial:
     rank = 0
     size = 1
 
-    def Get_rank(self) -> int:  # noqa: N802, D102
-        return self.rank
-
-    def Get_size(self) -> int:  # noqa: N802, D102
-        return self.size
-
     def bcast(self, value: Any, root: int = 0) -> Any:  # noqa: D102
         return value
 
@@ -45,23 +41,11 @@ class Serial:
     def allgather(self, value: Any) -> list[Any]:  # noqa: D102
         return [value]
 
-    def allreduce(self, value: Any, op: Any = None) -> Any:  # noqa: D102
-        return value
-
     def barrier(self) -> None:  # noqa: D102
         pass
 
     def Barrier(self) -> None:  # noqa: N802, D102
         pass
-
-    def Split_type(self, split_type: int, key: int = 0, info: Any = None) -> "Serial":  # noqa: N802, D102
-        return self
-
-    def Free(self) -> None:  # noqa: N802, D102
-        pass
-
-    def Abort(self, code: int = 1) -> None:  # noqa: N802, D102
-        sys.exit(code)
 
 
 def world() -> "Comm | Serial":
@@ -192,11 +176,6 @@ def _code_and_text(error: BaseException) -> tuple[int, str]:
     return 1, "".join(traceback.format_exception(error)).rstrip()
 
 
-def all_failed(guard: "Comm") -> bool:
-    """Whether all ranks of a communicator call this within PATIENCE."""
-    return _marks_of_failed(guard, "") is not None
-
-
 def _marks_of_failed(guard: "Comm", text: str) -> list[int] | None:
     """Checksums of the texts of all ranks, or None if not all have failed within PATIENCE."""
     mine = np.array([zlib.crc32(text.encode())], np.uint32)
@@ -208,3 +187,42 @@ def _marks_of_failed(guard: "Comm", text: str) -> list[int] | None:
             return None
         time.sleep(0.01)
     return marks.tolist()
+
+
+def guard(comm: Communicator) -> None:
+    """End all ranks of `comm` if one of them ends with an error that nobody catches. Collective.
+
+    Leaves an excepthook of the program in place. If all ranks of each communicator that is guarded
+    fail, they end without an abort.
+    """
+    if comm.size == 1:
+        return
+    own = sys.excepthook in (sys.__excepthook__, _print_and_abort)
+    if not all(comm.allgather(own)):
+        return
+    sys.excepthook = _print_and_abort
+    from mpi4py import MPI
+
+    alike = (MPI.IDENT, MPI.CONGRUENT)
+    real: Any = comm
+    if not any(MPI.Comm.Compare(real, copy) in alike for copy in _guarded):
+        _guarded.append(real.Dup())
+
+
+def _print_and_abort(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """An excepthook: waits for the other ranks to fail, too, and aborts them if they do not."""
+    from mpi4py import MPI
+
+    sys.__excepthook__(kind, error, trace)
+    if hasattr(sys, "ps1") or MPI.Is_finalized():  # interactive: the program goes on
+        return
+    sys.stdout.flush()
+    sys.stderr.flush()
+    for copy in _guarded:
+        if _marks_of_failed(copy, "") is None:
+            copy.Abort(1)
+
+
+_guarded: list[Any] = []

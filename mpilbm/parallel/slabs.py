@@ -61,10 +61,6 @@ class Slab:
         for begin in range(0, self.planes, step):
             yield begin, min(begin + step, self.planes)
 
-    def local_plane(self, plane: int) -> int:
-        """Local number of a global plane, which need not be owned."""
-        return plane - self.begin
-
 
 def split(
     shape: tuple[int, int, int],

@@ -14,8 +14,7 @@ from mpilbm.core.units import TIME
 from mpilbm.model.findings import Finding
 from mpilbm.outputs import Context
 from mpilbm.parallel.communicator import Communicator
-from mpilbm.parallel.ranks import world
-from mpilbm.parallel.uncaught_errors import guard
+from mpilbm.parallel.ranks import guard, world
 from mpilbm.run import box_sums, cell_fields, single_files
 from mpilbm.run.arguments import (
     require_case_and_comm,

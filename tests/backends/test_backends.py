@@ -5,9 +5,9 @@ import weakref
 import numpy as np
 import pytest
 
-from mpilbm.backends import compiler, memory
-from mpilbm.backends.cpu import Cpu
-from mpilbm.backends.units import units
+from mpilbm.backends import memory
+from mpilbm.backends.cpu import Cpu, compiler
+from mpilbm.backends.cpu.kernels import units
 from mpilbm.codegen.program import Argument, Kernel, Program
 from mpilbm.core.errors import CaseError, MpilbmError
 

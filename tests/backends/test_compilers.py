@@ -16,7 +16,7 @@ from support.settings import tables
 from support.slabs import Cluster
 
 from mpilbm import codegen
-from mpilbm.backends import compiler
+from mpilbm.backends.cpu import compiler
 from mpilbm.case.case import parse_case
 from mpilbm.core.errors import CaseError, FileSystemError, MpilbmError
 
@@ -66,7 +66,7 @@ def test_every_compiler_accepts_the_text(name, collision, precision, tmp_path):
 
 TOO_MANY = """
 import os, resource, sys
-from mpilbm.backends import compiler
+from mpilbm.backends.cpu import compiler
 command = compiler.find().command
 limit = len(os.listdir("/proc/self/fd"))
 resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from mpilbm import backends
-from mpilbm.backends import cuda, launch_shapes
+from mpilbm.backends import cuda
 from mpilbm.backends.cpu import Cpu
-from mpilbm.backends.nvidia import driver as nvidia
-from mpilbm.backends.nvidia.launch import CudaKernel
+from mpilbm.backends.cuda.launch import CudaKernel
+from mpilbm.backends.gpu import drivers
+from mpilbm.backends.gpu import launch as launch_shapes
 from mpilbm.codegen.program import Argument, Kernel, Program
 from mpilbm.core import registry
 from mpilbm.core.errors import CaseError
@@ -111,11 +112,11 @@ def test_the_memory_of_the_largest_device(sizes, most):
         found._obj.value = size or 0
         return int(size is None)
 
-    assert nvidia.largest(get, total, len(sizes)) == most
+    assert drivers.largest(get, total, len(sizes)) == most
 
 
 def test_auto_without_a_driver(monkeypatch):
-    monkeypatch.setattr(nvidia, "driver", lambda: None)
+    monkeypatch.setattr(drivers, "nvidia", lambda: None)
     assert auto() == Cpu()
     with pytest.raises(CaseError, match=r'no NVIDIA device.*"cpu" or "auto"'):
         cuda.Cuda().open()
@@ -125,14 +126,14 @@ def test_auto_without_a_driver(monkeypatch):
     ("version", "words"), [(12, r"\[cuda12\]"), (13, r"\[cuda13\]"), (11, "update the")]
 )
 def test_a_driver_without_cupy_is_an_error(monkeypatch, version, words):
-    monkeypatch.setattr(nvidia, "driver", lambda: nvidia.Driver(2, version))
+    monkeypatch.setattr(drivers, "nvidia", lambda: drivers.Driver(2, version))
     monkeypatch.setitem(sys.modules, "cupy", None)
     with pytest.raises(CaseError, match=rf"2 NVIDIA devices.*CuPy or NVRTC.*{words}"):
         auto()
 
 
 def test_a_broken_driver_is_an_error(monkeypatch):
-    monkeypatch.setattr(nvidia, "driver", lambda: nvidia.Driver(problem="no libcuda.so.1"))
+    monkeypatch.setattr(drivers, "nvidia", lambda: drivers.Driver(problem="no libcuda.so.1"))
     with pytest.raises(CaseError, match=r"no libcuda\.so\.1.*container"):
         auto()
 
@@ -147,7 +148,7 @@ def test_auto_with_cupy_but_without_nvrtc(monkeypatch):
         nvrtc=types.SimpleNamespace(getVersion=lambda: (12, 4)),
     )
     monkeypatch.setitem(sys.modules, "cupy", fake)
-    monkeypatch.setattr(nvidia, "driver", lambda: nvidia.Driver(1, 12))
+    monkeypatch.setattr(drivers, "nvidia", lambda: drivers.Driver(1, 12))
     assert auto() == cuda.Cuda()
     fake.cuda.nvrtc.getVersion = fail
     with pytest.raises(CaseError, match=r"libnvrtc\.so\.12 not found.*mpilbm\[cuda12\]"):

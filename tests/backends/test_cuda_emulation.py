@@ -22,8 +22,8 @@ from support.slabs import PRECISIONS, Cluster, assert_same
 from support.walls import CENTRAL, QUADRATIC, rocks
 
 from mpilbm import codegen
-from mpilbm.backends import launch_shapes
 from mpilbm.backends.cpu import Cpu
+from mpilbm.backends.gpu import launch as launch_shapes
 from mpilbm.case.case import parse_case
 from mpilbm.core.registry import find, names
 

@@ -5,7 +5,7 @@ from unittest.mock import MagicMock
 import pytest
 
 from mpilbm.backends import cuda
-from mpilbm.backends.nvidia import driver as nvidia
+from mpilbm.backends.gpu import drivers
 from mpilbm.core.errors import CaseError
 from mpilbm.run import setup
 
@@ -44,8 +44,8 @@ def free(monkeypatch):
     device.compute_capability = "90"
     type(device).mem_info = property(lambda self: (found[0], 140 * GIB))
     cupy.get_default_memory_pool.return_value.free_bytes.return_value = 0
-    monkeypatch.setattr(nvidia, "driver", lambda: nvidia.Driver(1, 13))
-    monkeypatch.setattr(nvidia, "device_uuid", lambda index: "GPU-a")
+    monkeypatch.setattr(drivers, "nvidia", lambda: drivers.Driver(1, 13))
+    monkeypatch.setattr(drivers, "device_uuid", lambda index: "GPU-a")
     monkeypatch.setattr(cuda, "load_cupy", lambda driver: cupy)
     monkeypatch.setattr(cuda.socket, "gethostname", lambda: "node")
     monkeypatch.setattr(setup, "local_rank", lambda comm: (0, 2))

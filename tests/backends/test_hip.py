@@ -16,12 +16,10 @@ from support.settings import OPTIONS, defined, tables
 
 from mpilbm import codegen
 from mpilbm.backends import cuda
-from mpilbm.backends.amd import driver as amd
-from mpilbm.backends.amd.device import Hip
-from mpilbm.backends.khronos import devices
-from mpilbm.backends.nvidia import driver as nvidia
-from mpilbm.backends.nvidia.driver import Driver
-from mpilbm.backends.nvidia.sweep import SweepKernel
+from mpilbm.backends.cuda.sweep import SweepKernel
+from mpilbm.backends.gpu import drivers
+from mpilbm.backends.gpu.drivers import AMD, Driver
+from mpilbm.backends.opencl import devices
 from mpilbm.case.case import parse_case
 from mpilbm.core import registry
 from mpilbm.core.errors import CaseError
@@ -38,7 +36,7 @@ MORE = {
     "two fluids": two_fluids("D2Q9"),
     "free energy": waves("D2Q9"),
 }
-FUSED = (*Hip.options, "-DFUSED")
+FUSED = (*AMD.options, "-DFUSED")
 
 
 def program_of(case):
@@ -118,8 +116,8 @@ def simulated_cupy():
 @pytest.fixture
 def machine(monkeypatch):
     """`machine(cupy)`: one with AMD GPUs, and with a CuPy or with none."""
-    monkeypatch.setattr(nvidia, "driver", lambda: None)
-    monkeypatch.setattr(amd, "driver", lambda: Driver(2, 7, vendor="AMD"))
+    monkeypatch.setattr(drivers, "nvidia", lambda: None)
+    monkeypatch.setattr(drivers, "amd", lambda: Driver(2, 7, vendor=AMD))
 
     def this(cupy):
         monkeypatch.setitem(sys.modules, "cupy", cupy)
@@ -210,8 +208,8 @@ class Library:
 
 @pytest.mark.parametrize(
     ("library", "found"),
-    [(None, None), (Library(0), None), (Library(2), Driver(2, 6, memory=2 << 36, vendor="AMD"))],
+    [(None, None), (Library(0), None), (Library(2), Driver(2, 6, memory=2 << 36, vendor=AMD))],
 )
 def test_the_driver(monkeypatch, library, found):
-    monkeypatch.setattr(amd, "_library", lambda: library)
-    assert amd.driver() == found
+    monkeypatch.setattr(drivers, "_hip", lambda: library)
+    assert drivers.amd() == found

@@ -21,7 +21,7 @@ from support.settings import DEVICE_CASES, defined, tables
 from support.slabs import FIELDS, PRECISIONS, Cluster, assert_same
 from support.walls import CENTRAL, QUADRATIC, rocks
 
-from mpilbm.backends import launch_shapes
+from mpilbm.backends.gpu import launch as launch_shapes
 from mpilbm.core.registry import make
 
 pytestmark = needs_opencl()

@@ -12,9 +12,8 @@ from support.commands import CASE
 from support.user_runs import assert_reported
 
 from mpilbm.backends.auto import Auto
-from mpilbm.backends.khronos import devices
-from mpilbm.backends.nvidia import driver as nvidia
-from mpilbm.backends.opencl import Opencl, OpenclDevice
+from mpilbm.backends.gpu import drivers
+from mpilbm.backends.opencl import Opencl, OpenclDevice, devices
 from mpilbm.core.errors import CaseError
 
 CPU, GPU, EXACT = 2, 4, 128
@@ -56,7 +55,7 @@ def machine(monkeypatch, tmp_path):
     """`machine(platform, …)`: the OpenCL platforms of this machine, which has a GPU."""
     (tmp_path / "kfd").touch()
     monkeypatch.setattr(devices, "DEV", tmp_path)
-    monkeypatch.setattr(nvidia, "driver", lambda: None)
+    monkeypatch.setattr(drivers, "nvidia", lambda: None)
     find = devices.devices.__wrapped__
 
     def has(*platforms):

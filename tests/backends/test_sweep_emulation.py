@@ -14,8 +14,8 @@ from support.pairs import all_pairs, label
 from support.settings import MODELS, OPTIONS, defined, tables, with_model
 from support.slabs import Cluster
 
-from mpilbm.backends.nvidia import tiles
-from mpilbm.backends.nvidia.tiles import Tile
+from mpilbm.backends.cuda import tiles
+from mpilbm.backends.cuda.tiles import Tile
 from mpilbm.core.registry import names
 
 pytestmark = pytest.mark.skipif(command() is None, reason="no C++ compiler")

@@ -11,10 +11,10 @@ from support.emulated_device import EmulatedDevice, command, encode_tiled
 from support.slabs import PRECISIONS, Cluster, box
 
 from mpilbm.backends import tuning
-from mpilbm.backends.nvidia import tiles
-from mpilbm.backends.nvidia.sweep import SweepLaunch
-from mpilbm.backends.nvidia.tiles import Tile
-from mpilbm.halo import self_exchange
+from mpilbm.backends.cuda import tiles
+from mpilbm.backends.cuda.sweep import SweepLaunch
+from mpilbm.backends.cuda.tiles import Tile
+from mpilbm.halo.local import alone
 from mpilbm.solver import passes
 from mpilbm.solver.passes import GROUP, TwoSteps
 
@@ -53,7 +53,7 @@ class Alone:
     """One slab, its own neighbour."""
 
     def exchanger(self, rank, slab, device):
-        return self_exchange.exchanger(slab, device)
+        return alone(slab, device)
 
 
 class Launcher(EmulatedDevice):

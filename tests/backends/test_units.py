@@ -5,8 +5,9 @@ from support.outputs_cases import make_case
 from support.runs import flow, run_case
 
 from mpilbm import codegen
-from mpilbm.backends import compiler, units
-from mpilbm.backends.units import COPY_FLAGS, Library
+from mpilbm.backends.cpu import compiler
+from mpilbm.backends.cpu import kernels as units
+from mpilbm.backends.cpu.kernels import COPY_FLAGS, Library
 from mpilbm.solver.solver import Solver
 
 pytestmark = pytest.mark.usefixtures("own_units")

@@ -15,9 +15,9 @@ from support.runs import run_case
 from support.sampled_flows import FLOWS, KINDS, sampled
 from support.slabs import Cluster, box
 
-from mpilbm.backends import cpu, workers
-from mpilbm.backends.cpu import Cpu
-from mpilbm.backends.workers import Workers, places, shares, too_many
+from mpilbm.backends import cpu
+from mpilbm.backends.cpu import Cpu, kernels, workers
+from mpilbm.backends.cpu.workers import Workers, places, shares, too_many
 from mpilbm.case.case import parse_case
 from mpilbm.core.errors import CaseError
 from mpilbm.core.registry import names
@@ -34,7 +34,7 @@ def divided(monkeypatch):
         ran.append(sum(work is not None for work in works))
         run(self, works)
 
-    monkeypatch.setattr(cpu, "LEAST_ACCESSES", 1)
+    monkeypatch.setattr(kernels, "LEAST_ACCESSES", 1)
     monkeypatch.setattr(cpu, "LEAST_BYTES", 1)
     monkeypatch.setattr(Workers, "run", noted)
     return ran

@@ -16,7 +16,7 @@ from support.mpirun import with_mpirun
 from support.outputs_cases import flip_bit, offset_of
 from support.user_runs import CASE, FULL, MOVING, assert_reported, ranks, sets
 
-from mpilbm.backends.nvidia import driver as nvidia
+from mpilbm.backends.gpu import drivers
 from mpilbm.cli import cli
 from mpilbm.solids import build
 
@@ -102,7 +102,7 @@ def test_a_field_that_does_not_fit_is_reported_before_allocation(folder, monkeyp
     refused("domain.size: the fields of a slab", *sets(HUGE))
 
 
-@pytest.mark.skipif(nvidia.driver() is not None, reason="there is a device")
+@pytest.mark.skipif(drivers.nvidia() is not None, reason="there is a device")
 def test_no_device_for_cuda(folder):
     refused('backend.name: no NVIDIA device was found .*"cpu" or', "--set", "backend.name='cuda'")
 

@@ -12,7 +12,7 @@ from support.mpirun import MPIRUN
 from support.pairs import ALL_COMBINATIONS
 
 from mpilbm import cli
-from mpilbm.backends.khronos import devices
+from mpilbm.backends.opencl import devices
 from mpilbm.core.errors import CaseError
 from mpilbm.core.machine import processes
 

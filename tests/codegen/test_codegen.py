@@ -19,7 +19,7 @@ from sympy import Symbol
 
 from mpilbm import codegen
 from mpilbm.backends import cuda
-from mpilbm.backends.compiler import Compiler
+from mpilbm.backends.cpu.compiler import Compiler
 from mpilbm.case.case import parse_case
 from mpilbm.codegen import programs
 from mpilbm.codegen.printer import c_text

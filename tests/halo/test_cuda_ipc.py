@@ -14,10 +14,10 @@ from support.streams import flow
 
 from mpilbm.core.errors import MpilbmError
 from mpilbm.core.registry import make
-from mpilbm.halo import cuda_ipc, ipc_kernel, ipc_memory
+from mpilbm.halo import cuda_ipc, ipc_exchange, ipc_kernel
 from mpilbm.halo.cuda_ipc import TrialExchange
 from mpilbm.halo.ipc_exchange import IpcExchanger
-from mpilbm.halo.trial import arrives
+from mpilbm.halo.neighbours import arrives
 from mpilbm.parallel import gpu_aware
 from mpilbm.parallel.gpu_aware import Verdict
 
@@ -62,7 +62,7 @@ def test_pieces_arrive_where_they_belong(ranks, periodic):
 def test_slabs_that_write_to_each_other_are_one(layout, setting, slabs):
     whole = Cluster(flow(layout, setting)).start().run(7).state()
     many = Cluster(flow(layout, setting), slabs, Device, World(slabs)).start()
-    assert all(each.connected for s in many.solvers for each in s.exchanger._exchanges)
+    assert all(each._launch for s in many.solvers for each in s.exchanger._exchanges)
     many.each(lambda s: ([s.step() for _ in range(7)], s.device.synchronize()))
     np.testing.assert_array_equal(many.state(), whole)
 
@@ -175,7 +175,7 @@ class Shut(SameMemory):
 
     def open(self, rank, exported):
         if rank == 0:
-            ipc_memory.refuse("cannot open memory of rank 0's GPU; so it is")
+            ipc_exchange.refuse("cannot open memory of rank 0's GPU; so it is")
         self.opened.add(rank)
         return exported
 

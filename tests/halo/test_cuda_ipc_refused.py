@@ -11,7 +11,7 @@ from support.streams import comm
 
 from mpilbm.core.errors import CaseError
 from mpilbm.core.registry import make
-from mpilbm.halo import ipc_memory
+from mpilbm.halo import cuda_ipc, ipc_exchange
 from mpilbm.halo.cuda_ipc import CudaIpc
 from mpilbm.halo.nccl import Nccl
 from mpilbm.parallel import gpu_aware
@@ -23,7 +23,7 @@ from mpilbm.parallel.gpu_aware import Verdict
     [((), True, "cuda_ipc", "a trial between the GPUs of this node passed"),
      ((CudaIpc,), True, "direct", r"'cuda_ipc' joins GPUs of one node, found a, b; MPI says so"),
      ((CudaIpc,), False, "nccl", r"found a, b; MPI says so; a trial of 'nccl' passed"),
-     ((CudaIpc, Nccl), False, "staged", r"MPI says so; NCCL takes one GPU per rank: .* device")],
+     ((CudaIpc, Nccl), False, "staged", r"MPI says so; 'nccl' takes one GPU per rank: .* device")],
 )  # fmt: skip
 def test_auto_takes_the_first_that_works(refused, answer, way, why, monkeypatch):
     _, ranks, gpu = gpus("a GPU-1", "a GPU-1" if Nccl in refused else "b GPU-2")
@@ -63,7 +63,7 @@ def see(monkeypatch):
         cuda = SimpleNamespace(runtime=runtime)
         monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda))
         monkeypatch.setitem(sys.modules, "cupy.cuda", cuda)
-        monkeypatch.setattr(ipc_memory.nvidia, "device_uuid", uuids.__getitem__)
+        monkeypatch.setattr(cuda_ipc.drivers, "device_uuid", uuids.__getitem__)
         return runtime
 
     return these
@@ -73,14 +73,14 @@ def test_gpus_that_do_not_reach_each_other_are_refused(see):
     see("GPU-2", "GPU-1")
     slab, _, gpu = gpus("a GPU-1", "a GPU-2")
     with pytest.raises(CaseError, match="that of rank 1 does not reach that of rank 0"):
-        ipc_memory.reach(slab, gpu, ["GPU-1", "GPU-2"])
+        cuda_ipc.reach(slab, gpu, ["GPU-1", "GPU-2"])
 
 
 def test_a_gpu_that_is_not_visible_may_be_reached(see):
     """CUDA opens its memory all the same on most machines; a trial decides."""
     runtime = see("GPU-2")
     slab, _, gpu = gpus("a GPU-1", "a GPU-2")
-    assert ipc_memory.reach(slab, gpu, ["GPU-1", "GPU-2"]) == (runtime, {0})
+    assert cuda_ipc.reach(slab, gpu, ["GPU-1", "GPU-2"]) == (runtime, {0})
 
 
 class Runtime:
@@ -115,9 +115,9 @@ def test_a_part_of_an_allocation_is_shown_by_its_offset(monkeypatch):
         return error
 
     library = SimpleNamespace(cuMemGetAddressRange_v2=range_of)
-    monkeypatch.setattr(ipc_memory.ctypes, "CDLL", lambda name: library)
+    monkeypatch.setattr(ipc_exchange.ctypes, "CDLL", lambda name: library)
     runtime = Runtime()
-    seen = ipc_memory.Windows(runtime)
+    seen = ipc_exchange.Windows(runtime)
     first, second = (
         seen.export(SimpleNamespace(data=SimpleNamespace(ptr=ptr))) for ptr in (4096, 4608)
     )
@@ -126,7 +126,7 @@ def test_a_part_of_an_allocation_is_shown_by_its_offset(monkeypatch):
     with pytest.raises(CaseError, match=r"cannot open memory of rank 1's GPU \(cuda\w+\); contain"):
         seen.open(1, (b"foreign", 0))
     with pytest.raises(CaseError, match=r"this rank does not see: --gpu-bind=none .*; containers"):
-        ipc_memory.Windows(runtime, {1}).open(1, (b"foreign", 0))
+        ipc_exchange.Windows(runtime, {1}).open(1, (b"foreign", 0))
     for place, words in ((1, "cuMemGetAddressRange returns 1"), (2, "cudaErrorNotSupported")):
         with pytest.raises(CaseError, match=f"cannot share memory with other ranks.*{words}"):
             seen.export(SimpleNamespace(data=SimpleNamespace(ptr=place)))

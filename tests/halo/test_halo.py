@@ -14,7 +14,7 @@ from mpilbm.core.errors import CommandError
 from mpilbm.core.registry import make, names
 from mpilbm.halo.local import LocalWorld
 from mpilbm.halo.plan import Plan, Transfer, incoming, outgoing
-from mpilbm.parallel import gpu_aware, gpu_probe, launcher
+from mpilbm.parallel import gpu_aware, launcher
 from mpilbm.parallel import ranks as world
 
 
@@ -92,7 +92,7 @@ def test_the_user_has_the_last_word():
     ],
 )
 def test_verdict_on_a_probe(said, answer, reason):
-    output = "".join(f"{gpu_probe.MARK} {line}\n" for line in said)
+    output = "".join(f"{gpu_aware.MARK} {line}\n" for line in said)
     verdict = gpu_aware.judge(output, "exit code 139", "MPICH 5")
     assert verdict.answer is answer
     assert re.search(reason, verdict.reason)
@@ -137,7 +137,7 @@ def test_one_rank_of_a_node_probes_and_keeps_the_verdict(tmp_path):
 def test_a_probe_that_hangs_ends_itself(monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
     monkeypatch.setattr(launcher, "without_launcher", lambda: {"PATH": ""})
-    hanging = f"import time; print('{gpu_probe.MARK} started 1', flush=True); time.sleep(60)"
+    hanging = f"import time; print('{gpu_aware.MARK} started 1', flush=True); time.sleep(60)"
     output, end = gpu_aware._run([sys.executable, "-c", hanging], 1)
     assert "started 1" in output
     assert end == "not done after 1 s"
@@ -170,7 +170,7 @@ class Copies:
 
 @pytest.mark.parametrize("spoil", [0, 1])
 def test_the_probe_compares_every_value(spoil):
-    assert gpu_probe.values_arrive(Copies(spoil), halo_cases.device()) == (spoil == 0)
+    assert gpu_aware.values_arrive(Copies(spoil), halo_cases.device()) == (spoil == 0)
 
 
 MEASURING = """

@@ -11,7 +11,7 @@ from support.ipc_threads import PATIENCE, KernelDevice, World
 from support.settings import tables
 from support.slabs import Cluster
 
-from mpilbm.backends import launch_shapes
+from mpilbm.backends.gpu import launch as launch_shapes
 from mpilbm.core.errors import MpilbmError
 from mpilbm.halo import ipc_joint, ipc_kernel
 from mpilbm.halo.plan import Plan

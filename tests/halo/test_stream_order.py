@@ -13,7 +13,7 @@ from support.random_device import NcclWorld, RandomDevice
 from support.slabs import Cluster
 from support.streams import comm, flow
 
-from mpilbm.backends import waiting
+from mpilbm.backends import gpu
 from mpilbm.core.errors import CaseError, MpilbmError
 from mpilbm.core.registry import make, names
 from mpilbm.halo.nccl import NcclExchange, NcclExchanger, Network
@@ -111,8 +111,8 @@ class Never:
 
 
 def test_a_wait_for_a_rank_that_is_gone_ends(monkeypatch):
-    monkeypatch.setattr(waiting, "CHECKED_EVERY", 0.01)
-    nccl, wait = Lost(), waiting.Waiting()
+    monkeypatch.setattr(gpu, "CHECKED_EVERY", 0.01)
+    nccl, wait = Lost(), gpu.Waiting()
     device = SimpleNamespace(watch=lambda check: setattr(wait, "check", check))
     exchanger = NcclExchanger(None, comm(), device, Network(nccl, comm(), (7,) * 128))
     lost = "rank 1: NCCL lost the other ranks .NCCL_ERROR_REMOTE_ERROR.; see their messages"

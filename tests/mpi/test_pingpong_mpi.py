@@ -5,8 +5,7 @@ import json
 import pytest
 
 from mpilbm.backends.auto import Auto
-from mpilbm.backends.khronos import devices
-from mpilbm.backends.opencl import Opencl
+from mpilbm.backends.opencl import Opencl, devices
 from mpilbm.core.errors import CaseError
 from mpilbm.core.registry import make
 from mpilbm.parallel import ranks

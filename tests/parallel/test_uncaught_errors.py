@@ -3,13 +3,12 @@
 import pytest
 from support.mpirun import python, with_mpirun
 
-from mpilbm.parallel import uncaught_errors
-from mpilbm.parallel.ranks import Serial
+from mpilbm.parallel.ranks import Serial, guard
 
 PROGRAM = """
 import sys
 from mpi4py import MPI
-from mpilbm.parallel.uncaught_errors import guard
+from mpilbm.parallel.ranks import guard
 
 comm = MPI.COMM_WORLD
 for known in (comm, comm, comm.Dup(), comm.Split(comm.rank > 0)):
@@ -52,4 +51,4 @@ def test_the_excepthook_of_a_program_is_kept(tmp_path):
 
 def test_one_rank_has_no_hook(monkeypatch):
     monkeypatch.setattr("sys.excepthook", None)
-    uncaught_errors.guard(Serial())
+    guard(Serial())

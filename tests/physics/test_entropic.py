@@ -9,7 +9,7 @@ from support.pairs import defined
 from support.slabs import PRECISIONS, Cluster
 
 from mpilbm import codegen
-from mpilbm.backends import compiler
+from mpilbm.backends.cpu import compiler
 from mpilbm.case.case import parse_case
 from mpilbm.case.case_findings import warnings_of
 from mpilbm.core.registry import make, names

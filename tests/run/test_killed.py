@@ -12,7 +12,7 @@ import pytest
 from support.runs import flow, monitor, run_case
 
 import mpilbm
-from mpilbm.backends import compiler
+from mpilbm.backends.cpu import compiler
 from mpilbm.core.machine import cache
 from mpilbm.outputs.core.series import read
 from mpilbm.storage.checkpoint_names import existing
@@ -36,7 +36,7 @@ STEPS, KILLED = 30, 20
 CHILD = """
 import os, signal, sys, threading
 from pathlib import Path
-from mpilbm.backends import compiler
+from mpilbm.backends.cpu import compiler
 from mpilbm.outputs.checkpoint import CheckpointWriter
 from mpilbm.outputs.picture import PictureWriter
 from mpilbm.storage.partial_file import PartialFile

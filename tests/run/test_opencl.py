@@ -10,8 +10,7 @@ from support.mpirun import with_mpirun
 from support.user_runs import assert_reported, ranks, sets
 
 import mpilbm
-from mpilbm.backends.khronos import devices
-from mpilbm.backends.opencl import OpenclDevice
+from mpilbm.backends.opencl import OpenclDevice, devices
 from mpilbm.case.case import parse_case
 from mpilbm.core.errors import CaseError, UsageError
 from mpilbm.parallel.ranks import Serial

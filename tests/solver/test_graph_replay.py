@@ -8,8 +8,9 @@ from support.coupled import one_fluid, state, two_fluids
 from support.random_device import Event, NcclWorld, RandomDevice
 from support.slabs import Cluster, box
 
-from mpilbm.backends.nvidia import graph as cuda_graph
-from mpilbm.halo import Exchanger, self_exchange
+from mpilbm.backends.cuda import streams as cuda_graph
+from mpilbm.halo import Exchanger
+from mpilbm.halo.local import alone
 from mpilbm.solver.graph_replay import LENGTHS
 
 STEPS = LENGTHS[0] + LENGTHS[1] + 1
@@ -52,7 +53,7 @@ class Alone:
     """One slab, its own neighbour."""
 
     def exchanger(self, rank, slab, device):
-        return self_exchange.exchanger(slab, device)
+        return alone(slab, device)
 
 
 def advanced(case, slabs=1, world=None, steps=STEPS):

@@ -9,8 +9,8 @@ from support.rocks import tables
 from support.sampled_flows import FLOWS, KINDS, sampled
 from support.slabs import Cluster, box
 
-from mpilbm.backends import cpu, waiting
-from mpilbm.backends.streams.cpu import Stream
+from mpilbm.backends import cpu, gpu
+from mpilbm.backends.cpu.streams import Stream
 from mpilbm.case.case import parse_case
 from mpilbm.core.units import in_words
 from mpilbm.parallel.ranks import Serial
@@ -213,12 +213,12 @@ def test_a_thread_that_waits_for_a_gpu_leaves_its_core_to_others(monkeypatch):
         def synchronize(self):
             self.waits += 1
 
-    slept, wait, here, there = [], waiting.Waiting(), Point(), Point()
-    monkeypatch.setattr(waiting.time, "sleep", slept.append)
+    slept, wait, here, there = [], gpu.Waiting(), Point(), Point()
+    monkeypatch.setattr(gpu.time, "sleep", slept.append)
     wait(here)
     thread = threading.Thread(target=wait, args=[there])
     thread.start()
     thread.join()
     assert (here.polls, here.waits) == (0, 1)
     assert (there.polls, there.waits) == (4, 0)
-    assert slept == [waiting.LONG_PAUSE] * 3
+    assert slept == [gpu.LONG_PAUSE] * 3

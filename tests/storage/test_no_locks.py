@@ -9,7 +9,7 @@ import h5py
 import pytest
 from support.user_runs import CASE
 
-from mpilbm.backends import compiler
+from mpilbm.backends.cpu import compiler
 from mpilbm.core.errors import MpilbmError
 from mpilbm.core.files.hdf5 import open_file
 from mpilbm.parallel import launcher

@@ -17,8 +17,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from mpilbm.backends import compiler, cpu, cuda
-from mpilbm.backends.streams import cpu as streams
+from mpilbm.backends import cpu, cuda
+from mpilbm.backends.cpu import compiler, kernels, streams
 from mpilbm.core.machine import cache
 from support import TESTS
 
@@ -143,7 +143,7 @@ def _held(value):
     """The ctypes object of an argument; a structure is passed by value, as by CuPy."""
     if value.dtype.kind == "V":
         return (ctypes.c_ubyte * value.nbytes).from_buffer(value)
-    return cpu._as_ctypes(value)
+    return kernels._as_ctypes(value)
 
 
 class Array(np.ndarray):

@@ -27,7 +27,7 @@ class Entered:
 class Device(RandomDevice):
     """Streams in any order; a library of its own for each rank, whose launches run side by side."""
 
-    module = cuda.CudaDevice.module
+    module, compile_error = cuda.CudaDevice.module, cuda.CudaDevice.compile_error
 
     def __init__(self, rank=0, seed=0):
         super().__init__(seed)
@@ -74,7 +74,7 @@ class KernelDevice(Device):
     """A device whose kernels are CUDA texts, too, of a GPU without the moment sweep."""
 
     capability, processors, _fused = 75, 4, False
-    options, kernel_options = cuda.CudaDevice.options, cuda.CudaDevice.kernel_options
+    vendor, kernel_options = cuda.CudaDevice.vendor, cuda.CudaDevice.kernel_options
     compile, apply_walls = cuda.CudaDevice.compile, cuda.CudaDevice.apply_walls
 
     def allocate(self, count, dtype):

@@ -6,8 +6,7 @@ from functools import cache as once
 import pytest
 
 from mpilbm.backends.interfaces import CompiledKernel
-from mpilbm.backends.khronos import devices
-from mpilbm.backends.opencl import OpenclDevice
+from mpilbm.backends.opencl import OpenclDevice, devices
 from mpilbm.codegen.program import Program
 from mpilbm.core.errors import CaseError
 

@@ -7,7 +7,8 @@ from functools import partial
 
 import numpy as np
 
-from mpilbm.backends import compiler, cpu
+from mpilbm.backends import cpu
+from mpilbm.backends.cpu import compiler
 from mpilbm.halo.local import LocalWorld
 from mpilbm.halo.nccl import NcclExchange
 

@@ -26,7 +26,7 @@ from mpilbm.physics.lattices import Lattice
 def sweep_text(model: Model, formats: Formats, sizes: SweepSizes, kernel: Kernel) -> str:
     """The CUDA text.
 
-    Compiler options set those of `Tile.options` (backends/nvidia/tiles.py) and WALLS.
+    Compiler options set those of `Tile.options` (backends/cuda/tiles.py) and WALLS.
     `kernel`: the description of the generic kernel; the sweep takes the same arguments.
     """
     numbers = [a.name for a in kernel.arguments if a.type == "real"]

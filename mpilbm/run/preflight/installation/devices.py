@@ -14,7 +14,7 @@ from mpilbm.run.preflight.installation.opencl import opencl
 NODE_GPUS = Path("/proc/driver/nvidia/gpus")  # one folder per GPU, visible to this process or not
 
 DRIVER_QUESTION = """
-from mpilbm.backends.cuda import driver
+from mpilbm.backends.gpu.drivers import driver
 found = driver()
 if found is None:
     print("none")
@@ -22,11 +22,11 @@ else:
     print(found.problem)
     print("%d devices, %s" % (found.devices, found.words))
     print(found.install)
-    print(found.vendor.lower())
+    print(found.vendor.name.lower())
 """
 SUPPORT_QUESTION = """
 from mpi4py import MPI
-from mpilbm.parallel.gpu_probe import library_says_yes
+from mpilbm.parallel.gpu_aware import library_says_yes
 print("yes" if library_says_yes(MPI) else "no")
 """
 KIND_QUESTION = """
@@ -76,7 +76,7 @@ def cupy_gpus(probe: bool) -> tuple[list[Fact], bool]:
 
 def processor() -> Fact:
     """The cores of this machine, and those on which this process may run."""
-    from mpilbm.backends.workers import cores
+    from mpilbm.backends.cpu.workers import cores
 
     every, own = os.cpu_count() or 1, len(cores())
     limit = f", {own} of them for this process" if 0 < own < every else ""

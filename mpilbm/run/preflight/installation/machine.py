@@ -147,7 +147,7 @@ def writers(parallel: bool) -> Fact:
 
 def compilers() -> list[Fact]:
     """The C compiler that the cpu backend uses, and the ziglang wheel."""
-    from mpilbm.backends import compiler
+    from mpilbm.backends.cpu import compiler
     from mpilbm.core.errors import MpilbmError
 
     try:

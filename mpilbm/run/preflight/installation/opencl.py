@@ -4,7 +4,7 @@ from mpilbm.run.preflight.installation.facts import Fact, ask, version
 
 MARK = "opencl:"  # begins the lines of the answer; drivers may print, too
 QUESTION = f"""
-from mpilbm.backends.khronos import devices
+from mpilbm.backends.opencl import devices
 from mpilbm.core.errors import CaseError
 try:
     lines = ["", *devices.listed()]

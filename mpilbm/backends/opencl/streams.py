@@ -35,32 +35,28 @@ class Point:
 
 
 class OpenclEvent:
-    """A point in a queue; `timed(point)` makes the point at which its time is taken."""
+    """A point in a queue; `timed`: the point immediately after it at which its time is taken."""
 
-    def __init__(self, stream: "OpenclStream", timed: Any = None):
-        self.queue, self._wait = stream.queue, stream.wait_for
-        self.point, self._timed = stream.marker(), None
-        if timed:
-            self._timed = timed(self.point)
+    def __init__(self, stream: "OpenclStream", point: Point, timed: Point | None):
+        self.queue, self.point = stream.queue, point
+        self._wait, self._timed, self._last = stream.wait_for, timed, timed or point
 
     def synchronize(self) -> None:
         """Wait on the host until the device has reached this point."""
-        self._wait(self._timed or self.point)
+        self._wait(self._last)
 
     @property
     def done(self) -> bool:
         """Whether the device has reached this point."""
-        return (self._timed or self.point).done
+        return self._last.done
 
     def seconds_since(self, earlier: "OpenclEvent") -> float:
         """Seconds on the device from another event to this one; both recorded with `timed`."""
         self.synchronize()
         earlier.synchronize()  # its time may be taken in another queue
-        return (self._nanoseconds() - earlier._nanoseconds()) * 1e-9
-
-    def _nanoseconds(self) -> int:
         assert self._timed is not None, "not recorded with `timed`"
-        return self._timed.event.profile.end
+        assert earlier._timed is not None, "not recorded with `timed`"
+        return (self._timed.event.profile.end - earlier._timed.event.profile.end) * 1e-9
 
 
 class OpenclStream:
@@ -83,7 +79,8 @@ class OpenclStream:
 
     def record(self, timed: bool = False) -> OpenclEvent:
         """An event after all work enqueued so far."""
-        return OpenclEvent(self, self._time_of if timed else None)
+        point = self.marker()
+        return OpenclEvent(self, point, self._time_of(point) if timed else None)
 
     @cached_property
     def _clock(self) -> tuple[Any, Any]:

@@ -2,24 +2,22 @@
 
 import socket
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 from pydantic import Discriminator, Field, Tag
 
-from mpilbm.backends import Backend, Device, check_copy, gibibytes, memory
+from mpilbm.backends import Backend, check_copy, gibibytes, memory
+from mpilbm.backends.gpu import GpuDevice, Waiting
 from mpilbm.backends.interfaces import CompiledKernel
-from mpilbm.backends.khronos import devices
-from mpilbm.backends.khronos.arrays import BufferArray, Memory
-from mpilbm.backends.khronos.launch import Binaries, OpenclKernel
-from mpilbm.backends.launch_shapes import too_many_rows
-from mpilbm.backends.streams.opencl import OpenclStream
-from mpilbm.backends.waiting import Waiting
+from mpilbm.backends.opencl import devices
+from mpilbm.backends.opencl.launch import Binaries, BufferArray, Memory, OpenclKernel
+from mpilbm.backends.opencl.streams import OpenclStream
 from mpilbm.codegen.program import Program
-from mpilbm.core.errors import CaseError, MpilbmError
-from mpilbm.core.machine import cache
+from mpilbm.core.errors import CaseError
 from mpilbm.core.registry import register
 
 
@@ -72,10 +70,11 @@ class Opencl(Backend):
         return OpenclDevice(found[local_rank % len(found)], self.fused)
 
 
-class OpenclDevice(Device):
+class OpenclDevice(GpuDevice):
     """A device with a context and three in-order queues, none of which has priority."""
 
     kind, opaque = "opencl", True
+    _streams: dict[str, OpenclStream]
 
     def __init__(self, device: Any, fused: bool):
         self.cl, self.device = devices.load(), device
@@ -109,14 +108,6 @@ class OpenclDevice(Device):
             free = min(free, memory.least()[0])
         return max(0, free), total
 
-    def problems(self, shape: tuple[int, int, int]) -> list[str]:
-        """Reasons why the box is too large: a range has a limited number of rows of groups."""
-        return too_many_rows(shape)
-
-    def stream(self, priority: str) -> OpenclStream:
-        """The queue of this name: "edge", "bulk" or "copy"."""
-        return self._streams[priority]
-
     def new_stream(self) -> OpenclStream:
         """A queue that `synchronize` does not wait for."""
         return OpenclStream(self.cl, self._context, self.device, self._wait)
@@ -127,45 +118,36 @@ class OpenclDevice(Device):
             stream.flush()
         self._waiting(point)
 
-    def watch(self, check: Callable[[], None] | None = None) -> None:
-        """Call `check`, which may raise, at intervals while the host waits; None: stop calling."""
-        self._waiting.check = check
-
-    def synchronize(self) -> None:
-        """Wait until all queues are done."""
-        for stream in self._streams.values():
-            stream.synchronize()
-
     def allocate(self, count: int, dtype: DTypeLike) -> BufferArray:
         """A 1-D array of zeros on the device."""
-        array, bulk = self._empty(int(count), dtype), self._streams["bulk"]
-        try:
-            zeros = np.zeros(UNIT // 8)
-            self.cl.enqueue_fill_buffer(bulk.queue, array.buffer, zeros, 0, _whole(array.nbytes))
-        except self.cl.Error as error:  # drivers that allocate at the first use
-            raise self._refused(array.nbytes, error) from error
+        size = _whole(int(count) * np.dtype(dtype).itemsize)
+        with self._allocating(size):
+            array, bulk = self._empty(int(count), dtype), self._streams["bulk"]
+            self.cl.enqueue_fill_buffer(bulk.queue, array.buffer, np.zeros(UNIT // 8), 0, size)
         bulk.synchronize()  # other queues may use it immediately
         return array
 
     def _empty(self, count: int, dtype: DTypeLike) -> BufferArray:
         size = _whole(count * np.dtype(dtype).itemsize)
-        try:
-            buffer = self.cl.Buffer(self._context, self.cl.mem_flags.READ_WRITE, size)
-        except self.cl.Error as error:
-            raise self._refused(size, error) from error
+        buffer = self.cl.Buffer(self._context, self.cl.mem_flags.READ_WRITE, size)
         return BufferArray(Memory(buffer, size, self._count), 0, count, dtype)
 
     def _count(self, size: int) -> None:
         self._used += size
 
-    def _refused(self, size: int, error: Exception) -> CaseError:
-        most = gibibytes(self.device.max_mem_alloc_size)
-        return CaseError(
-            f"{self.name} cannot allocate an array of {gibibytes(size)} ({error}); its driver "
-            f"guarantees arrays of {most} at most; choose a smaller domain.size, 16-bit storage, "
-            "or more ranks on more devices",
-            where="domain.size",
-        )
+    @contextmanager
+    def _allocating(self, size: int) -> Iterator[None]:
+        """Raise CaseError if an array cannot be made; some drivers allocate at its first use."""
+        try:
+            yield
+        except self.cl.Error as error:
+            most = gibibytes(self.device.max_mem_alloc_size)
+            raise CaseError(
+                f"{self.name} cannot allocate an array of {gibibytes(size)} ({error}); its driver "
+                f"guarantees arrays of {most} at most; choose a smaller domain.size, 16-bit "
+                "storage, or more ranks on more devices",
+                where="domain.size",
+            ) from error
 
     def pinned(self, count: int, dtype: DTypeLike) -> np.ndarray:
         """A 1-D array of zeros in host memory, for asynchronous copies from and to the device."""
@@ -181,11 +163,9 @@ class OpenclDevice(Device):
     def upload(self, array: np.ndarray) -> BufferArray:
         """A 1-D copy of an array on the device."""
         array = np.ascontiguousarray(array).reshape(-1)
-        copy = self._empty(array.size, array.dtype)
-        try:
+        with self._allocating(array.nbytes):
+            copy = self._empty(array.size, array.dtype)
             self._copy(copy, array, self._streams["bulk"])
-        except self.cl.Error as error:  # drivers that allocate at the first use
-            raise self._refused(copy.nbytes, error) from error
         self._streams["bulk"].synchronize()
         return copy
 
@@ -210,15 +190,14 @@ class OpenclDevice(Device):
             return
         on_host = [each for each in (target, source) if isinstance(each, np.ndarray)]
         if not on_host:
-            self.cl.enqueue_copy(
-                stream.queue, target.buffer, source.buffer, byte_count=target.nbytes,
-                src_offset=source.offset, dst_offset=target.offset,
-            )  # fmt: skip
+            offsets = {"src_offset": source.offset, "dst_offset": target.offset}
+            ends = target.buffer, source.buffer
+            self.cl.enqueue_copy(stream.queue, *ends, byte_count=target.nbytes, **offsets)
             return
         to_host = on_host[0] is target
         place = {"src_offset": source.offset} if to_host else {"dst_offset": target.offset}
         wait = not self._is_pinned(on_host[0])
-        ends = (each if isinstance(each, np.ndarray) else each.buffer for each in (target, source))
+        ends = (target, source.buffer) if to_host else (target.buffer, source)
         done = self.cl.enqueue_copy(stream.queue, *ends, is_blocking=wait, **place)
         if not wait:
             stream.keep(done)
@@ -244,9 +223,7 @@ class OpenclDevice(Device):
                 program = self.cl.Program(self._context, text)
                 return program.build(self._options)
         except self.cl.Error as error:
-            kept = cache.put("cl", cache.digest(text), text.encode()).resolve()
-            lead = f"{self.compiler} could not compile the kernels (text: {kept}):"
-            raise MpilbmError([lead, *str(error).splitlines()[:12]]) from error
+            raise self.compile_error(text, "cl", error) from error
 
 
 UNIT = 128  # bytes; the size of a buffer is a multiple of it

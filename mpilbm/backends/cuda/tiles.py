@@ -46,10 +46,9 @@ class Tile:
 
     def options(self) -> tuple[str, ...]:
         """The options for the compiler."""
-        numbers = {"TX": self.tx, "TY": self.ty, "CELLS": self.cells, "ROWS": self.rows}
-        numbers |= {"STAGES": self.stages, "BLOCKS": self.blocks, "BULK": int(self.bulk)}
-        numbers |= {"STEPS_OF_PASS": self.steps}
-        return tuple(f"-D{name}={number}" for name, number in numbers.items())
+        sizes = f"-DTX={self.tx}", f"-DTY={self.ty}", f"-DCELLS={self.cells}", f"-DROWS={self.rows}"
+        ahead = f"-DSTAGES={self.stages}", f"-DBLOCKS={self.blocks}", f"-DBULK={int(self.bulk)}"
+        return (*sizes, *ahead, f"-DSTEPS_OF_PASS={self.steps}")
 
     def spreads(self, box: tuple[int, int, int], processors: int) -> list["Tile"]:
         """The tile with the planes of a (planes, rows, nx) box divided evenly among its blocks.
@@ -107,9 +106,7 @@ def candidates(capability: int, steps: int = 1) -> list[Tile]:
     """Tiles for devices of this compute capability, and so many steps in one pass."""
     if steps == 2:
         return list(TWO_STEPS)
-    bulk = capability >= TENSOR_MAPS
-    found = [replace(tile, bulk=tile.bulk and bulk) for tile in CANDIDATES]
-    return list(dict.fromkeys(found))
+    return [replace(tile, bulk=capability >= TENSOR_MAPS) for tile in CANDIDATES]
 
 
 @dataclass(frozen=True)
@@ -176,23 +173,14 @@ class Needs:
         narrow = Share(self.wide * self.widest // self.stored, self.values - self.wide, self.stored)
         return (Share(0, self.wide, self.widest), narrow) if self.wide else (narrow,)
 
-    def box(self, tile: Tile) -> int:
-        """Numbers of a value in a row of a tile in shared memory, the most of all formats."""
-        return max(share.box(tile) for share in self.shares)
-
     def shared_bytes(self, tile: Tile) -> int:
         """Bytes of shared memory of a block: its stages, and messages between its threads."""
-        if tile.steps == 2:
-            return self._bytes_of_two_steps(tile)
-        lines = tile.ty + 2 * self.reach
-        stage = lines * sum(share.row_bytes(tile) for share in self.shares)
-        return tile.stages * stage + 2 * self._half_of_messages(tile) * self.computed
-
-    def _bytes_of_two_steps(self, tile: Tile) -> int:
-        """As `shared_bytes`, for a slot of each cell and messages of each step, see two_steps.h."""
-        cell = self.wide * self.widest + (self.values - self.wide) * self.stored
-        slots = tile.stages * cell * tile.tx * tile.ty
-        return slots + 4 * self._half_of_messages(tile) * self.computed
+        messages = self._half_of_messages(tile) * self.computed
+        if tile.steps == 2:  # a slot of each cell and messages of each step, see two_steps.h
+            cell = self.wide * self.widest + (self.values - self.wide) * self.stored
+            return tile.stages * cell * tile.tx * tile.ty + 4 * messages
+        stage = (tile.ty + 2 * self.reach) * sum(share.row_bytes(tile) for share in self.shares)
+        return tile.stages * stage + 2 * messages
 
     def _half_of_messages(self, tile: Tile) -> int:
         """Numbers of half of the messages of a tile: MIRROR in sweep/packets.h."""
@@ -207,12 +195,16 @@ class Needs:
         `limit`: bytes of shared memory of a multiprocessor.
         """
         if tile.steps == 2:
-            copied = tile.cells * self.stored >= LEAST_COPY
-            enough = copied and self.reach == 1 and nx % tile.cells == 0
-            return enough and tile.blocks * self.shared_bytes(tile) <= limit
-        columns, rows_of_threads, _ = tile.threads
-        threads = columns * rows_of_threads
-        around = 2 * columns * self.reach + 2 * (tile.ty + 2 * self.reach)
-        enough = 1024 >= threads >= around and nx % tile.cells == rows % tile.rows == 0
-        enough = enough and tile.blocks * self.shared_bytes(tile) <= limit
-        return enough and self.box(tile) <= min(row_stride, 256) and (tile.ty == 1) == (rows == 1)
+            possible = tile.cells * self.stored >= LEAST_COPY and self.reach == 1
+        else:
+            columns, rows_of_threads, _ = tile.threads
+            around = 2 * columns * self.reach + 2 * (tile.ty + 2 * self.reach)
+            box = max(share.box(tile) for share in self.shares)
+            possible = (
+                1024 >= columns * rows_of_threads >= around
+                and rows % tile.rows == 0
+                and box <= min(row_stride, 256)
+                and (tile.ty == 1) == (rows == 1)
+            )
+        possible = possible and nx % tile.cells == 0
+        return possible and tile.blocks * self.shared_bytes(tile) <= limit

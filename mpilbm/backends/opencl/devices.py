@@ -88,11 +88,6 @@ def is_gpu(device: Any) -> bool:
     return bool(device.type & load().device_type.GPU)
 
 
-def is_cpu(device: Any) -> bool:
-    """Whether a device is the CPU, whose memory is that of the host."""
-    return bool(device.type & load().device_type.CPU)
-
-
 def chosen(platform: int | str | None, device: int | str | None) -> tuple[Any, ...]:
     """The devices that match, of one platform and one type; ranks use them in turn.
 
@@ -143,21 +138,17 @@ def _matching(names: Sequence[str], wanted: int | str, where: str) -> list[int]:
 def unusable(device: Any) -> str:
     """Why a device cannot run the kernels; empty if it can."""
     try:
-        return _lacks(device)
+        if not device.available or not device.compiler_available:
+            return "the device or its compiler is not available"
+        if "cl_khr_fp64" not in device.extensions:
+            return (
+                "the device has no float64, in which sums and averages are computed; use another "
+                "device (`mpilbm info` lists them)"
+            )
+        if device.max_work_group_size < 256:
+            return f"found work-groups of {device.max_work_group_size} items at most, needed 256"
     except load().Error as error:
         return f"its driver does not answer: {error}"
-
-
-def _lacks(device: Any) -> str:
-    if not device.available or not device.compiler_available:
-        return "the device or its compiler is not available"
-    if "cl_khr_fp64" not in device.extensions:
-        return (
-            "the device has no float64, in which sums and averages are computed; use another "
-            "device (`mpilbm info` lists them)"
-        )
-    if device.max_work_group_size < 256:
-        return f"found work-groups of {device.max_work_group_size} items at most, needed 256"
     return ""
 
 
@@ -181,7 +172,8 @@ def identity(device: Any) -> str:
 
 def described(device: Any) -> str:
     """A device and its capabilities in one line."""
-    facts = ["GPU" if is_gpu(device) else "CPU" if is_cpu(device) else "accelerator"]
+    on_cpu = bool(device.type & load().device_type.CPU)
+    facts = ["GPU" if is_gpu(device) else "CPU" if on_cpu else "accelerator"]
     facts.append(f"{device.global_mem_size / 1e9:.0f} GB")
     facts.append("float64" if "cl_khr_fp64" in device.extensions else "no float64")
     facts.append("half" if "cl_khr_fp16" in device.extensions else "half for storage only")

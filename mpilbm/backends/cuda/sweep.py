@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from mpilbm.backends.interfaces import CompiledKernel, Launch, Resources, changed, checked
-from mpilbm.backends.nvidia.tiles import Needs, Share, Tile, candidates
+from mpilbm.backends.cuda.tiles import Needs, Share, Tile, candidates
+from mpilbm.backends.gpu.launch import GpuLaunch
+from mpilbm.backends.interfaces import CompiledKernel, Launch, Resources, checked
 from mpilbm.backends.tuning import fastest
 from mpilbm.codegen.program import Kernel, Program
 from mpilbm.core.errors import MpilbmError
@@ -82,16 +83,14 @@ class SweepKernel:
 
     def _launch(self, tile: Tile, arguments: Mapping[str, Any], values: list[Any]) -> "SweepLaunch":
         box = int(arguments["nx"]), int(arguments["rows"])
-        maps = self._further(arguments, tile) if self._steps == 1 else []
+        further: list[Any] = []  # arguments of a single step before the numbers of planes
+        if self._steps == 1:
+            narrow, *wide = reversed(self._needs.shares)
+            shares = narrow, wide[0] if wide else None
+            maps = (self._maps(arguments, share, tile) for share in shares)
+            further = [*maps, self._walls.reshape(1).view(WALLS)]
         shared, function = self._needs.shared_bytes(tile), self.function(tile)
-        return SweepLaunch(function, tile, box, shared, self._kernel, maps, values)
-
-    def _further(self, arguments: Mapping[str, Any], tile: Tile) -> list[Any]:
-        """The arguments of a single step before the numbers of planes: tensor maps and walls."""
-        narrow, *wide = reversed(self._needs.shares)
-        shares = narrow, wide[0] if wide else None
-        maps: list[Any] = [self._maps(arguments, share, tile) for share in shares]
-        return [*maps, self._walls.reshape(1).view(WALLS)]
+        return SweepLaunch(function, tile, box, shared, self._kernel, further, values)
 
     def _maps(self, arguments: Mapping[str, Any], share: Share | None, tile: Tile) -> np.ndarray:
         """The tensor maps of a format, MAPS (1,); zeros if the tile or the program has none.
@@ -113,29 +112,28 @@ class SweepKernel:
 
     def _choose(self, arguments: Mapping[str, Any], values: list[Any]) -> Tile | None:
         """The fastest of the tiles that fit and keep all values in registers, None if none fits."""
-        shape = _shape(arguments)
+        planes = arguments["f_in"].size // int(arguments["f_plane"]) - 2
+        shape = planes, int(arguments["rows"]), int(arguments["nx"])
         fitting = self.fitting(shape[2], int(arguments["f_row"]), shape[1])
         if not fitting:
             return None
         processors = self._device.processors
         spread = dict.fromkeys(each for tile in fitting for each in tile.spreads(shape, processors))
         return fastest(
-            self._device, self._program.sweep + self._with_walls, shape, list(spread),
+            self._device,
+            self._program.sweep + self._with_walls,
+            shape,
+            list(spread),
             lambda tile: self._launch(tile, arguments, values),
             lambda tile: self.function(tile).local_size_bytes == 0,
-        )  # fmt: skip
+        )
 
 
-def _shape(arguments: Mapping[str, Any]) -> tuple[int, int, int]:
-    """(planes, rows, nx) of the slab."""
-    planes = arguments["f_in"].size // int(arguments["f_plane"]) - 2
-    return planes, int(arguments["rows"]), int(arguments["nx"])
+class SweepLaunch(GpuLaunch):
+    """The sweep with its arguments and tile; `further`: the arguments before the planes' numbers.
 
-
-class SweepLaunch:
-    """The sweep with its arguments and tile; keeps their arrays alive."""
-
-    joint = None  # the sweep does not exchange planes
+    `shared`: bytes of shared memory of a block.
+    """
 
     def __init__(
         self,
@@ -144,36 +142,30 @@ class SweepLaunch:
         box: tuple[int, int],
         shared: int,
         kernel: Kernel,
-        maps: Sequence[Any],
+        further: Sequence[Any],
         values: list[Any],
     ):
-        self._function, self._tile, self._box = function, tile, box
-        self._shared, self._kernel, self._maps, self._values = shared, kernel, maps, values
-        self._calls: dict[tuple, tuple] = {}
+        super().__init__(kernel, box, values)
+        self._function, self._tile, self._shared, self._further = function, tile, shared, further
 
-    def set(self, **numbers: float) -> None:
-        """Replace numbers among the arguments, for later calls."""
-        self._values = changed(self._kernel, self._values, numbers)
-        self._calls.clear()
+    def pieces(self, begin: int, end: int, stride: int) -> list[tuple[int, int, int]]:
+        """The range itself: blocks over several planes need no second grid."""
+        return [(begin, end, stride)] if begin < end else []
 
-    def __call__(self, stream: Any, begin: int, end: int, stride: int = 1) -> None:
-        """Enqueue it for the planes begin, begin + stride, … < end."""
-        if begin >= end:
-            return
-        key = (begin, end, stride)
-        if key not in self._calls:
-            self._calls[key] = self._call(*key)
-        grid, values = self._calls[key]
-        with stream.cupy:
-            self._function(grid, self._tile.threads, values, shared_mem=self._shared)
-
-    def _call(self, begin: int, end: int, stride: int) -> tuple:
+    def call(self, begin: int, end: int, stride: int) -> tuple:
+        """(grid, arguments)."""
         (nx, rows), tile = self._box, self._tile
         planes = 1 if stride > 1 else tile.planes
         pieces = -(-(end - begin) // max(stride, planes))
         grid = -(-nx // tile.own[0]), -(-rows // tile.own[1]), pieces
-        numbers = (np.int64(number) for number in (begin, end, stride, planes))
-        return grid, (*self._maps, *numbers, *self._values)
+        numbers = map(np.int64, (begin, end, stride, planes))
+        return grid, (*self._further, *numbers, *self._values)
+
+    def enqueue(self, stream: Any, calls: list[Any]) -> None:
+        """Launch the function."""
+        with stream.cupy:
+            for grid, values in calls:
+                self._function(grid, self._tile.threads, values, shared_mem=self._shared)
 
 
 def encode_map(to: np.ndarray, arguments: Mapping[str, Any], share: Share, width: int) -> None:
@@ -187,14 +179,14 @@ def encode_map(to: np.ndarray, arguments: Mapping[str, Any], share: Share, width
     slot = int(arguments["f_slot"]) * unit
     sizes = (int(row), int(arguments["rows"]), share.values, f.size // int(plane))
     strides = (int(row) * share.size, slots * slot, int(plane) * unit)
+    u32, u64 = ctypes.c_uint32, ctypes.c_uint64
+    tensor = (u64 * 4)(*sizes), (u64 * 3)(*strides), (u32 * 4)(width, 1, share.values, 1)
+    steps, zero = (u32 * 4)(1, 1, 1, 1), ctypes.c_int(0)  # no interleaving, no swizzle, no fill
+    place = ctypes.c_void_p(f.data.ptr + share.slot * slot)
+    head = ctypes.c_void_p(to.ctypes.data), ctypes.c_int(DATA_TYPES[share.size]), u32(4), place
+    promotion = ctypes.c_int(L2_PROMOTION)
     encode = ctypes.CDLL("libcuda.so.1").cuTensorMapEncodeTiled
-    error = encode(
-        ctypes.c_void_p(to.ctypes.data), ctypes.c_int(DATA_TYPES[share.size]), ctypes.c_uint32(4),
-        ctypes.c_void_p(f.data.ptr + share.slot * slot), (ctypes.c_uint64 * 4)(*sizes),
-        (ctypes.c_uint64 * 3)(*strides), (ctypes.c_uint32 * 4)(width, 1, share.values, 1),
-        (ctypes.c_uint32 * 4)(1, 1, 1, 1), ctypes.c_int(0), ctypes.c_int(0),
-        ctypes.c_int(L2_PROMOTION), ctypes.c_int(0),
-    )  # fmt: skip
+    error = encode(*head, *tensor, steps, zero, zero, promotion, zero)
     if error:
         raise MpilbmError(
             f"cuTensorMapEncodeTiled returns error {error} for sizes {sizes}, {strides}"

@@ -1,7 +1,4 @@
-"""NVIDIA and AMD GPUs: kernels by NVRTC or HIPRTC, arrays and streams by CuPy.
-
-CuPy is imported only here. What differs on AMD GPUs is in backends/amd.
-"""
+"""NVIDIA and AMD GPUs: kernels by NVRTC or HIPRTC, arrays and streams by CuPy."""
 
 import os
 import socket
@@ -12,19 +9,15 @@ import numpy as np
 from numpy.typing import DTypeLike
 from pydantic import Field
 
-from mpilbm.backends import Backend, Device, check_copy, gibibytes
-from mpilbm.backends.amd import driver as amd
-from mpilbm.backends.amd.device import Hip
+from mpilbm.backends import Backend, check_copy, gibibytes
+from mpilbm.backends.cuda.launch import CudaKernel
+from mpilbm.backends.cuda.streams import CudaGraph, CudaStream
+from mpilbm.backends.cuda.sweep import LEAST_CAPABILITY, SweepKernel
+from mpilbm.backends.gpu import GpuDevice, Waiting, drivers
+from mpilbm.backends.gpu.drivers import AMD, NVIDIA, Driver, Vendor
 from mpilbm.backends.interfaces import Array, CompiledKernel
-from mpilbm.backends.launch_shapes import too_many_rows
-from mpilbm.backends.nvidia import driver as nvidia
-from mpilbm.backends.nvidia.graph import CudaGraph
-from mpilbm.backends.nvidia.launch import CudaKernel
-from mpilbm.backends.nvidia.sweep import LEAST_CAPABILITY, SweepKernel
-from mpilbm.backends.streams.cuda import CudaStream
-from mpilbm.backends.waiting import Waiting
 from mpilbm.codegen.program import Program
-from mpilbm.core.errors import CaseError, MpilbmError
+from mpilbm.core.errors import CaseError
 from mpilbm.core.machine import cache
 from mpilbm.core.registry import register
 from mpilbm.core.units import counted
@@ -52,12 +45,12 @@ class Cuda(Backend):
 
     def room(self) -> int | None:
         """The memory of the largest GPU of this machine; None if the driver does not report it."""
-        found = driver()
+        found = drivers.driver()
         return found.memory if found else None
 
     def open(self, local_rank: int = 0, local_ranks: int = 1) -> "CudaDevice":
         """Device number `local_rank` modulo their count, unless one is given; raises CaseError."""
-        found = driver()
+        found = drivers.driver()
         if found is None:
             raise CaseError(
                 "no NVIDIA device was found (see nvidia-smi -L and CUDA_VISIBLE_DEVICES), and no "
@@ -69,15 +62,10 @@ class Cuda(Backend):
         index = local_rank % count if self.device is None else self.device
         if index >= count:
             raise CaseError(f"found {index}, allowed 0 to {count - 1}", where="backend.device")
-        return (HipDevice if found.vendor == "AMD" else CudaDevice)(cupy, index, self.fused)
+        return CudaDevice(cupy, index, self.fused, found.vendor)
 
 
-def driver() -> nvidia.Driver | None:
-    """The driver of this machine's NVIDIA GPUs, else of its AMD GPUs; None if it has neither."""
-    return nvidia.driver() or amd.driver()
-
-
-def load_cupy(found: nvidia.Driver) -> Any:
+def load_cupy(found: Driver) -> Any:
     """CuPy, if it can use the driver and its compiler; else raises CaseError with the fix."""
     if found.problem:
         raise CaseError(
@@ -86,7 +74,6 @@ def load_cupy(found: nvidia.Driver) -> Any:
             where="backend.name",
         )
     os.environ.setdefault("CUPY_CACHE_DIR", str(cache.subfolder("cupy")))
-    rtc = "NVRTC" if found.vendor == "NVIDIA" else "HIPRTC"
     try:
         import cupy
 
@@ -94,50 +81,50 @@ def load_cupy(found: nvidia.Driver) -> Any:
         cupy.cuda.nvrtc.getVersion()
     except Exception as error:  # ImportError, or an error of CuPy for a library that it cannot load
         raise CaseError(
-            f"found {counted(found.devices, f'{found.vendor} device')} with a {found.words}, but "
-            f"CuPy or {rtc} cannot be loaded ({str(error).strip().splitlines()[0]}); "
+            f"found {counted(found.devices, f'{found.vendor.name} device')} with a {found.words}, "
+            f"but CuPy or {found.vendor.rtc} cannot be loaded "
+            f"({str(error).strip().splitlines()[0]}); "
             f'{found.install}, or set name = "cpu"',
             where="backend.name",
         ) from error
     return cupy
 
 
-class CudaDevice(Device):
+class CudaDevice(GpuDevice):
     """A GPU with its three streams; becomes the current device of the calling thread."""
 
-    kind, records = "cuda", True
-    language, version_unit, rtc = "CUDA", 1000, "NVRTC"
-    options: tuple[str, ...] = ("--std=c++17", "--fmad=false")
+    kind, vendor, records = "cuda", NVIDIA, True
+    _streams: dict[str, CudaStream]
 
-    def __init__(self, cupy: Any, index: int, fused: bool):
-        self._cupy, self._fused = cupy, fused
+    def __init__(self, cupy: Any, index: int, fused: bool, vendor: Vendor = NVIDIA):
+        self._cupy, self._fused, self.vendor = cupy, fused, vendor
+        self.records, self.no_ipc = vendor.records, vendor.no_ipc
         self.index, self._device = index, cupy.cuda.Device(index)
         self.attach()
         runtime = cupy.cuda.runtime
-        self._describe(runtime.getDeviceProperties(index))
-        self.identity = f"{socket.gethostname()} {self._unique(runtime, index)}"
-        self.compiler = f"{self.rtc} " + ".".join(map(str, cupy.cuda.nvrtc.getVersion()))
-        version = runtime.driverGetVersion() // self.version_unit
+        properties = runtime.getDeviceProperties(index)
+        self.name = properties["name"].decode()
+        self.processors = properties["multiProcessorCount"]
+        if vendor is AMD:
+            self.name += f" ({properties['gcnArchName'].decode().split(':')[0]})"
+            self.capability = self.shared_memory = 0  # the sweep needs 8.0
+            unique = runtime.deviceGetPCIBusId(index)  # the same for all partitions of a GPU
+        else:
+            self.capability = int(self._device.compute_capability)
+            self.shared_memory = properties["sharedMemPerBlockOptin"]
+            unique = drivers.device_uuid(index)
+        self.identity = f"{socket.gethostname()} {unique}"
+        self.compiler = f"{vendor.rtc} " + ".".join(map(str, cupy.cuda.nvrtc.getVersion()))
+        version = runtime.driverGetVersion() // vendor.version_unit
         self.description = (
             f"{self.name} ({gibibytes(self.memory()[1])}) on {self.identity}, driver for "
-            f"{self.language} {version}, CuPy {cupy.__version__}, {self.compiler}"
+            f"{vendor.language} {version}, CuPy {cupy.__version__}, {self.compiler}"
         )
         # CUDA clamps a priority to the range of the device; lower numbers have priority.
         levels, self._waiting = {"edge": -5, "bulk": 0, "copy": -5}, Waiting()
         self._streams = {
             name: CudaStream(cupy, level, self._waiting) for name, level in levels.items()
         }
-
-    def _unique(self, runtime: Any, index: int) -> str:
-        """A text that is the same for two processes that use this device."""
-        return nvidia.device_uuid(index)
-
-    def _describe(self, properties: Mapping[str, Any]) -> None:
-        """Set the name, and what the sweep may use."""
-        self.name = properties["name"].decode()
-        self.capability = int(self._device.compute_capability)
-        self.shared_memory = properties["sharedMemPerBlockOptin"]
-        self.processors = properties["multiProcessorCount"]
 
     def recording(self, work: Callable[[], None]) -> CudaGraph:
         """A CUDA graph of the bulk stream, and of the streams that wait for it and rejoin it."""
@@ -147,10 +134,6 @@ class CudaDevice(Device):
         """Free bytes (including those that CuPy keeps for reuse) and bytes in total."""
         free, total = self._cupy.cuda.Device().mem_info
         return free + self._cupy.get_default_memory_pool().free_bytes(), total
-
-    def problems(self, shape: tuple[int, int, int]) -> list[str]:
-        """Reasons why the box is too large: a grid has a limited number of rows of blocks."""
-        return too_many_rows(shape)
 
     def stream(self, priority: str) -> CudaStream:
         """The stream of this name: "edge" (high priority), "bulk" or "copy"."""
@@ -163,15 +146,6 @@ class CudaDevice(Device):
     def new_stream(self) -> CudaStream:
         """A stream that `synchronize` does not wait for."""
         return CudaStream(self._cupy, 0, self._waiting)
-
-    def watch(self, check: Callable[[], None] | None = None) -> None:
-        """Call `check`, which may raise, at intervals while the host waits; None: stop calling."""
-        self._waiting.check = check
-
-    def synchronize(self) -> None:
-        """Wait until all streams are done."""
-        for stream in self._streams.values():
-            stream.synchronize()
 
     def allocate(self, count: int, dtype: DTypeLike) -> Array:
         """A 1-D array of zeros on the device."""
@@ -218,7 +192,7 @@ class CudaDevice(Device):
     @property
     def kernel_options(self) -> tuple[str, ...]:
         """The compiler's options for kernels of a program."""
-        return (*self.options, *(("-DFUSED",) if self._fused else ()))
+        return (*self.vendor.options, *(("-DFUSED",) if self._fused else ()))
 
     def compile(self, program: Program, roles: Collection[str] = ()) -> dict[str, CompiledKernel]:
         """The kernels of a program by name, the moment sweep as collide-stream if there is one."""
@@ -256,15 +230,8 @@ class CudaDevice(Device):
         try:
             module.compile()
         except self._cupy.cuda.compiler.CompileException as error:
-            kept = cache.put("cu", cache.digest(text), text.encode()).resolve()
-            lines = str(error).splitlines()[:12]
-            lead = f"{self.compiler} could not compile the kernels (text: {kept}):"
-            raise MpilbmError([lead, *lines]) from error
+            raise self.compile_error(text, "cu", error) from error
         return module
-
-
-class HipDevice(Hip, CudaDevice):
-    """An AMD GPU, by CuPy for ROCm."""
 
 
 def _address(array: Any) -> int:

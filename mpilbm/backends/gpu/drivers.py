@@ -1,6 +1,7 @@
-"""Queries to the NVIDIA driver, which work without CuPy."""
+"""Queries to the drivers of NVIDIA and AMD GPUs, which work without CuPy."""
 
 import ctypes
+import os
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,6 +10,40 @@ from pathlib import Path
 from mpilbm.core.errors import MpilbmError
 
 NO_DEVICE = 100  # CUDA_ERROR_NO_DEVICE
+NVIDIA_FILES = "/dev/nvidia0", "/proc/driver/nvidia/version"  # of the kernel module
+ROCM_RELEASES = 7, 6, 5  # the library of the first that is installed is loaded
+
+
+@dataclass(frozen=True)
+class Vendor:
+    """The interface of a vendor's GPUs. CuPy for ROCm has the names of CUDA and calls HIP.
+
+    rtc           the compiler of the kernels
+    options       of this compiler
+    version_unit  by this number a version is divided to get the major version
+    records       whether steps are recorded as graphs
+    no_ipc        why GPUs cannot exchange by `cuda_ipc`; empty if they can
+    """
+
+    name: str
+    language: str
+    rtc: str
+    options: tuple[str, ...]
+    version_unit: int
+    records: bool
+    no_ipc: str
+
+
+NVIDIA = Vendor("NVIDIA", "CUDA", "NVRTC", ("--std=c++17", "--fmad=false"), 1000, True, "")
+AMD = Vendor(
+    name="AMD",
+    language="HIP",
+    rtc="HIPRTC",
+    options=("-std=c++17", "-ffp-contract=off"),
+    version_unit=10**7,  # HIP 7.0.1 reports 70000001 or more
+    records=False,
+    no_ipc="sends by instructions of NVIDIA GPUs, found AMD GPUs; use 'auto' or 'nccl'",
+)
 
 
 @dataclass(frozen=True)
@@ -23,17 +58,17 @@ class Driver:
     version: int = 0
     problem: str = ""
     memory: int | None = None
-    vendor: str = "NVIDIA"
+    vendor: Vendor = NVIDIA
 
     @property
     def words(self) -> str:
         """What it supports: "driver for CUDA 13"."""
-        return f"driver for {'CUDA' if self.vendor == 'NVIDIA' else 'HIP'} {self.version}"
+        return f"driver for {self.vendor.language} {self.version}"
 
     @property
     def install(self) -> str:
         """The command that installs CuPy and the compiler of the kernels for this driver."""
-        if self.vendor == "AMD":
+        if self.vendor is AMD:
             return "install ROCm 7, then: pip install 'mpilbm[rocm]'"
         if self.version < 12:
             update = "update the NVIDIA driver to one for CUDA 12 or later"
@@ -42,10 +77,13 @@ class Driver:
 
 
 def driver() -> Driver | None:
+    """The driver of this machine's NVIDIA GPUs, else of its AMD GPUs; None if it has neither."""
+    return nvidia() or amd()
+
+
+def nvidia() -> Driver | None:
     """The NVIDIA driver of this machine; None if there is none or it shows no device."""
-    kernel_module = any(
-        Path(path).exists() for path in ("/dev/nvidia0", "/proc/driver/nvidia/version")
-    )
+    kernel_module = any(Path(path).exists() for path in NVIDIA_FILES)
     try:
         library = ctypes.CDLL("libcuda.so.1")
     except OSError as error:
@@ -58,7 +96,30 @@ def driver() -> Driver | None:
         return None
     library.cuDriverGetVersion(ctypes.byref(version))
     memory = largest(library.cuDeviceGet, library.cuDeviceTotalMem_v2, count.value)
-    return Driver(count.value, version.value // 1000, memory=memory)
+    return Driver(count.value, version.value // NVIDIA.version_unit, memory=memory)
+
+
+def amd() -> Driver | None:
+    """The HIP runtime of this machine; None if there is none or it shows no device."""
+    library = _hip()
+    if library is None or library.hipInit(0) != 0:
+        return None
+    count, version = ctypes.c_int(), ctypes.c_int()
+    if library.hipGetDeviceCount(ctypes.byref(count)) != 0 or count.value == 0:
+        return None
+    library.hipDriverGetVersion(ctypes.byref(version))
+    memory = largest(library.hipDeviceGet, library.hipDeviceTotalMem, count.value)
+    return Driver(count.value, version.value // AMD.version_unit, memory=memory, vendor=AMD)
+
+
+def _hip() -> ctypes.CDLL | None:
+    for folder in ("", f"{os.environ.get('ROCM_PATH', '/opt/rocm')}/lib/"):
+        for release in ROCM_RELEASES:
+            try:
+                return ctypes.CDLL(f"{folder}libamdhip64.so.{release}")
+            except OSError:
+                continue
+    return None
 
 
 def largest(get: Callable, total: Callable, devices: int) -> int | None:

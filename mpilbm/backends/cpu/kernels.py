@@ -1,0 +1,178 @@
+"""Kernels of a CPU: the units in which their text is compiled, and their launches.
+
+A C compiler compiles the units of a text on their own, side by side.
+The flags allow no compiler to change a result, so the kernels have the same bits as in one unit.
+A unit is kept in the cache by its text: cases that differ in the collision share most of them.
+"""
+
+import ctypes
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mpilbm.backends.cpu.streams import Stream
+from mpilbm.backends.cpu.workers import LEAST_ACCESSES, Workers, cores, shares
+from mpilbm.backends.interfaces import Resources, changed, checked
+from mpilbm.codegen.program import Kernel, Program
+from mpilbm.core.errors import MpilbmError
+
+# The bodies of these kernels are long lists of addresses, with which this part of GCC takes most of
+# the time, for code that is not faster.
+COPY_FLAGS = ("-fno-ivopts",)
+
+Build = Callable[[str, tuple[str, ...]], Path]  # a text and further flags to a shared object
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Kernels that are compiled together: their text, and flags besides those of all kernels."""
+
+    text: str
+    flags: tuple[str, ...] = ()
+
+
+def units(program: Program) -> dict[str, Unit]:
+    """The unit of each kernel, by its name."""
+    labels = {name: _label(kernel) for name, kernel in program.kernels.items()}
+    found = {}
+    for label in dict.fromkeys(labels.values()):
+        kernels = [program.kernels[name] for name in labels if labels[name] == label]
+        found[label] = _unit(program, kernels)
+    return {name: found[label] for name, label in labels.items()}
+
+
+def _label(kernel: Kernel) -> str:
+    """Equal for kernels of the same unit.
+
+    The kernels over links are short. Those that compute a step take long to compile.
+    """
+    if kernel.phase == "collide":
+        return kernel.name
+    if kernel.optional:
+        return f"role {kernel.role}, parity {kernel.parity}"
+    return f"over links, parity {kernel.parity}" if kernel.over_links else f"role {kernel.role}"
+
+
+def _unit(program: Program, kernels: list[Kernel]) -> Unit:
+    collide = any(kernel.phase == "collide" for kernel in kernels)
+    copy = any(kernel.phase == "copy" for kernel in kernels)
+    head = program.head if collide else f"#define NO_LINES\n{program.head}"
+    bodies = (program.bodies[kernel.name] for kernel in kernels)
+    return Unit("\n".join([head, *bodies]), COPY_FLAGS if copy else ())
+
+
+class Library:
+    """The compiled kernels of a program; a unit is compiled at the latest when it is used."""
+
+    def __init__(self, program: Program, build: Build):
+        self._units, self._build = units(program), build
+        self._loaded: dict[Unit, ctypes.CDLL] = {}
+
+    def load(self, names: Iterable[str]) -> None:
+        """Compile the units of these kernels side by side; raises the first MpilbmError."""
+        wanted = dict.fromkeys(self._units[name] for name in names)
+        missing = [unit for unit in wanted if unit not in self._loaded]
+        most = len(cores()) or os.cpu_count() or 1
+        with ThreadPoolExecutor(max(1, min(len(missing), most))) as pool:
+            for unit, library in zip(missing, pool.map(self._open, missing), strict=True):
+                self._loaded[unit] = library
+
+    def function(self, name: str) -> Any:
+        """The function of a kernel."""
+        self.load([name])
+        return getattr(self._loaded[self._units[name]], name)
+
+    def _open(self, unit: Unit) -> ctypes.CDLL:
+        path = self._build(unit.text, unit.flags)
+        try:
+            return ctypes.CDLL(str(path))
+        except OSError as error:
+            message = str(error).replace(str(path), str(path.resolve()))
+            raise MpilbmError(
+                f"the kernels just compiled cannot be loaded: {message}; if "
+                f"{path.resolve().parent} is on a file system mounted with noexec, set "
+                "MPILBM_CACHE_DIR to another directory"
+            ) from error
+
+
+class CpuKernel:
+    """A compiled function without arguments."""
+
+    def __init__(self, library: Library, kernel: Kernel, program: Program, workers: Workers):
+        self._library, self._kernel, self._program = library, kernel, program
+        self._workers = workers
+
+    @cached_property
+    def _function(self) -> Any:
+        function = self._library.function(self._kernel.name)
+        function.restype = None
+        return function
+
+    def bind(self, **arguments: Any) -> "CpuLaunch":
+        """Fix all arguments; raises TypeError if one is missing, unknown or of another type."""
+        values = checked(self._kernel, self._program, arguments)
+        return CpuLaunch(self._function, self._kernel, values, self._workers)
+
+    def resources(self) -> Resources:
+        """All 0: only kernels of a GPU have these resources."""
+        return Resources()
+
+
+class CpuLaunch:
+    """A kernel with its arguments; it and its calls in a queue keep their arrays alive.
+
+    A call divides its planes (or entries) among the threads, if their work is large enough.
+    """
+
+    joint = None  # kernels of a CPU do not exchange planes
+
+    def __init__(self, function: Any, kernel: Kernel, values: list[Any], workers: Workers):
+        self._function, self._kernel, self._values = function, kernel, values
+        self._arguments = [_as_ctypes(value) for value in values]
+        self._workers = workers
+        given = zip((argument.name for argument in kernel.arguments), values, strict=True)
+        whole = {name: int(v) for name, v in given if v.ndim == 0 and v.dtype.kind == "i"}
+        self._item_accesses = kernel.item_accesses(whole)
+        self._calls: dict[tuple[int, int, int], Callable[[], object]] = {}
+
+    def set(self, **numbers: float) -> None:
+        """Replace numbers among the arguments, for later calls."""
+        self._values = changed(self._kernel, self._values, numbers)
+        self._arguments = [_as_ctypes(value) for value in self._values]
+        self._calls.clear()
+
+    def __call__(self, stream: Stream, begin: int, end: int, stride: int = 1) -> None:
+        """Enqueue it for the planes (or entries) begin, begin + stride, … < end."""
+        if begin < end:
+            key = (begin, end, stride)
+            if key not in self._calls:
+                self._calls[key] = self._call(*key)
+            stream.submit(self._calls[key])
+
+    def _call(self, begin: int, end: int, stride: int) -> Callable[[], object]:
+        """The work of all threads, of which each has at least LEAST_ACCESSES."""
+        accesses = len(range(begin, end, stride)) * self._item_accesses
+        count = min(self._workers.count, accesses // LEAST_ACCESSES)
+        if count <= 1:
+            return self._work(begin, end, stride)
+        parts = shares(begin, end, stride, count)
+        works = [None if part is None else self._work(*part, stride) for part in parts]
+        return partial(self._workers.run, works)
+
+    def _work(self, begin: int, end: int, stride: int) -> Callable[[], object]:
+        """The call of the function for some planes or entries."""
+        limits = (ctypes.c_int64(value) for value in (begin, end, stride))
+        return partial(self._function, *limits, *self._arguments)
+
+
+def _as_ctypes(value: Any) -> Any:
+    """The argument of a ctypes function; a pointer refers to its array and so keeps it alive."""
+    if isinstance(value, np.ndarray):
+        return value.ctypes.data_as(ctypes.c_void_p)
+    return np.ctypeslib.as_ctypes_type(value.dtype)(value.item())

@@ -1,1 +1,0 @@
-"""What the backend `opencl` consists of: choice of a device, arrays, launches."""

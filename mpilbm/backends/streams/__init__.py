@@ -1,1 +1,0 @@
-"""The streams of a device and the events in them."""

@@ -26,8 +26,8 @@ from mpilbm.parallel.agree import together
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.ranks import local_rank
 from mpilbm.parallel.slabs import Slab
+from mpilbm.solver.step_times import Clock
 from mpilbm.storage.background import Background
-from mpilbm.storage.clock import Clock
 from mpilbm.storage.csv_log import Synced
 from mpilbm.storage.planes import PlaneFiles
 
@@ -215,7 +215,7 @@ class Output(Parameters):
         return ()
 
     def scalars(self, case: "Case") -> tuple[int, ...]:
-        """Numbers of the scalars whose transport it needs, see solver/scalars/transport.py."""
+        """Numbers of the scalars whose transport it needs, see solver/scalar_transport.py."""
         return ()
 
     def kernels(self, case: "Case") -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from mpilbm.outputs.averages.profile_files import Head, write_table
 from mpilbm.outputs.averages.sample_writer import Plan, SampleFile, SampleWriter
 from mpilbm.physics.lattices import AXES
 from mpilbm.solver.fields.flow_statistics import Places, bytes_needed, numbers
-from mpilbm.solver.fields.mean_fields import mean_sizes, sum_sizes
+from mpilbm.solver.fields.sources import mean_sizes, sum_sizes
 from mpilbm.solver.fields.staging import Staging
 
 if TYPE_CHECKING:

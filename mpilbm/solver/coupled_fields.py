@@ -7,46 +7,16 @@ import numpy as np
 
 from mpilbm.backends.interfaces import Runner
 from mpilbm.codegen import averaged
-from mpilbm.codegen.program import OF, Access
+from mpilbm.codegen.program import Access
 from mpilbm.halo import Exchange
 from mpilbm.layouts.field_grid import FieldGrid
 from mpilbm.physics.boundaries import one_face_each
 from mpilbm.solids.ghost_solids import WallCells, wall_cells
+from mpilbm.solver.boundary_lists import by_plane, in_turn
 from mpilbm.solver.context import SlabContext
 from mpilbm.solver.exchange_plan import exchange_plan
 from mpilbm.solver.passes import Pass
-from mpilbm.solver.populations import Populations
-
-
-class Uncoupled:
-    """A single fluid, with the interface of `Coupled`: it has no fields and no further passes."""
-
-    name = ""
-
-    def passes(self, k: int) -> list[Pass]:
-        """No passes."""
-        return []
-
-    def reads_of(self, fluid: Populations, parity: int) -> list[Access]:
-        """No accesses."""
-        return []
-
-    def arrays(self) -> dict[str, Any]:
-        """No arrays."""
-        return {}
-
-    def step_kernels(self, parity: int) -> list[str]:
-        """The kernels over all cells of a step."""
-        return [f"collide_stream_{parity}"]
-
-    def look(self) -> None:
-        """Do nothing."""
-
-    def begin(self) -> None:
-        """Do nothing: the initial state is complete."""
-
-    def forget(self) -> None:
-        """Do nothing."""
+from mpilbm.solver.populations import Populations, suffixed
 
 
 class Coupled:
@@ -63,40 +33,27 @@ class Coupled:
     `show` and `walls` are two passes, each with its own exchange.
     """
 
-    name = "field"
-
     def __init__(self, context: SlabContext, fluids: list[Populations]):
-        self.context, self.fluids = context, fluids
-        self.case, self.device = context.case, context.device
-        case, kernels = self.case, context.program.kernels
-        if case.coupling is None:
-            raise ValueError("the case couples no fluids")
-        self.coupling = case.coupling
-        slab, self.averaged = context.slab, averaged(case)
-        self.grid = FieldGrid.of(case, slab.planes, *slab.shape[1:])
-        self.field = self.device.allocate(self.grid.count, context.program.compute)
-        self._walls = self._wall_launch(wall_cells(case, slab, context.geometry, self.grid))
-        steps = (kernels[n] for n in self._collide_kernels(0))
-        around = [access for kernel in steps for access in kernel.reads]
-        self._exchange = self._prepared(around)
-        self._before_walls = self._prepared(kernels["walls"].reads) if self.averaged else None
+        self.context, self.fluids, self.case = context, fluids, context.case
+        kernels, slab = context.program.kernels, context.slab
+        self.grid = FieldGrid.of(self.case, slab.planes, *slab.shape[1:])
+        self.field = context.device.allocate(self.grid.count, context.program.compute)
+        cells = wall_cells(self.case, slab, context.geometry, self.grid)
+        self._walls = self._wall_launch(cells)
+        steps = (fluid.program.kernels["collide_stream_0"] for fluid in fluids)
+        self._exchange = self._prepared(access for kernel in steps for access in kernel.reads)
+        means = averaged(self.case)
+        self._before_walls = self._prepared(kernels["walls"].reads) if means else None
         self._looked: int | None = None  # the step whose fields the array holds
 
     def _prepared(self, reads: Iterable[Access]) -> Exchange:
         return self.context.exchanger.prepare(exchange_plan(self.grid, (), reads), [self.field])
 
-    def _collide_kernels(self, parity: int) -> list[str]:
-        return [f"collide_stream_{parity}{OF.format(k)}" for k in range(len(self.case.fluids))]
-
-    def step_kernels(self, parity: int) -> list[str]:
-        """The kernels over all cells of a step."""
-        return [f"show_{parity}", *self._collide_kernels(parity)]
-
     def reads_of(self, fluid: Populations, parity: int) -> list[Access]:
         """The accesses by which `show` reads a fluid's populations in steps of this parity."""
-        end, name = OF.format(fluid.number), fluid.grid.name
+        name = fluid.grid.name
         reads = self.context.program.kernels[f"show_{parity}"].reads
-        return [Access(name, a.slot, a.offset) for a in reads if a.buffer == name + end]
+        return [Access(name, a.slot, a.offset) for a in reads if a.buffer == name + fluid.suffix]
 
     def arrays(self) -> dict[str, Any]:
         """The array, and the numbers by which kernels find a value in it."""
@@ -104,50 +61,41 @@ class Coupled:
 
     def passes(self, k: int) -> list[Pass]:
         """The passes of steps t with t % period = k before the fluids collide."""
-        arrays = {
-            f"{name}{fluid.suffix}": array
-            for fluid in self.fluids
-            for name, array in fluid.arrays(k).items()
-        }
+        arrays = suffixed(self.fluids, lambda fluid: fluid.arrays(k)) | self.arrays()
         name = f"show_{k % self.case.layout.parities}"
-        return self._passes(self.context.bind_step(name, **arrays, **self.arrays()))
+        return self._passes(self.context.bind_step(name, **arrays))
 
     def _passes(self, launch: Runner) -> list[Pass]:
-        walls = self._walls
-        if self._before_walls is not None:
-            return [
-                Pass(self.context, self.grid, launch, self._before_walls),
-                Pass(self.context, self.grid, walls, self._exchange),
-            ]
-
-        def both(stream: Any, begin: int, end: int, stride: int = 1) -> None:
-            launch(stream, begin, end, stride)
-            walls(stream, begin, end, stride)
-
-        return [Pass(self.context, self.grid, both, self._exchange)]
+        if self._before_walls is None:
+            both = in_turn(launch, self._walls)
+            return [Pass(self.context, self.grid, both, self._exchange)]
+        return [
+            Pass(self.context, self.grid, launch, self._before_walls),
+            Pass(self.context, self.grid, self._walls, self._exchange),
+        ]
 
     def _wall_launch(self, cells: WallCells) -> Runner:
         """A launch over planes of the kernel of the wall cells in them."""
-        case, upload, real = self.case, self.device.upload, self.context.program.compute
+        context, case, coupling = self.context, self.case, self.case.coupling
+        assert coupling is not None, "the case couples fluids"
+        real = context.program.compute
         owners = (*one_face_each(case.boundaries), *(body.boundary for body in case.bodies))
-        shown = [list(self.coupling.wall(case, each.wetting or {}).values()) for each in owners]
+        shown = [list(coupling.wall(case, each.wetting or {}).values()) for each in owners]
         scale, add = np.array(shown or np.zeros((1, 1, 2)), real).transpose(2, 0, 1)
-        arrays = {"wall_at": cells.at, "wall_owner": cells.owner, "wall_sum": add}
-        arrays |= {"wall_start": cells.start, "wall_source": cells.source, "wall_scale": scale}
-        arrays |= {"wall_weight": cells.weight.astype(real)}
-        wanted = {argument.name for argument in self.context.program.kernels["walls"].arguments}
-        given: dict[str, Any] = {n: upload(array) for n, array in arrays.items() if n in wanted}
-        given |= {name: value for name, value in self.arrays().items() if name in wanted}
-        box = {"nx": self.grid.nx, "rows": self.grid.rows}
-        given |= {name: number for name, number in box.items() if name in wanted}
-        kernel, first = self.context.kernels["walls"].bind(**given), self.grid.ghost
-
-        def launch(stream: Any, begin: int, end: int, stride: int = 1) -> None:
-            alone = [(plane, plane + 1) for plane in range(begin, end, stride)]
-            for lower, upper in [(begin, end)] if stride == 1 else alone:
-                kernel(stream, int(cells.ends[lower - first]), int(cells.ends[upper - first]))
-
-        return launch
+        arrays = {
+            "wall_at": cells.at,
+            "wall_owner": cells.owner,
+            "wall_sum": add,
+            "wall_start": cells.start,
+            "wall_source": cells.source,
+            "wall_scale": scale,
+            "wall_weight": cells.weight.astype(real),
+        }
+        numbers = self.arrays() | {"nx": self.grid.nx, "rows": self.grid.rows}
+        wanted = {argument.name for argument in context.program.kernels["walls"].arguments}
+        given: dict[str, Any] = {n: context.device.upload(arrays[n]) for n in wanted & set(arrays)}
+        given |= {name: value for name, value in numbers.items() if name in wanted}
+        return by_plane(context.kernels["walls"].bind(**given), cells.ends, self.grid.ghost)
 
     def look(self) -> None:
         """Compute the fields of the current populations, once a step; collective at first use."""
@@ -160,8 +108,7 @@ class Coupled:
 
     def _current(self) -> dict[str, Any]:
         """The fields, and the outgoing populations of the last step of each fluid."""
-        populations = {f"f{fluid.suffix}": fluid.current()["f"] for fluid in self.fluids}
-        return populations | self.arrays()
+        return suffixed(self.fluids, Populations.current) | self.arrays()
 
     def begin(self) -> None:
         """Complete the initial state of the interacting fluids; collective."""

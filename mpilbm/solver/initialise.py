@@ -29,8 +29,8 @@ from mpilbm.solver.boundary_lists import BoundaryLists
 from mpilbm.solver.context import SlabContext
 from mpilbm.solver.graph_replay import StepsAhead
 from mpilbm.solver.passes import Pass
-from mpilbm.solver.scalars.bounds import carrying
-from mpilbm.solver.state import FlowState
+from mpilbm.solver.populations import FlowState
+from mpilbm.solver.scalar_bounds import carrying
 
 KERNEL_CELLS = 2**22  # of the box; the kernel is compiled in the time in which NumPy evaluates them
 
@@ -106,9 +106,8 @@ class KernelValues:
     def _bound(self, program: Program, tables: Tables, values: dict[str, Any]) -> Launch:
         context, device = self.context, self.context.device
         given = context.sizes() | self._arrays | {"refused": self._refused}
-        given |= {"origin": 0, "first": context.grid.ghost}
+        given |= {"origin": 0, "largest_square": self.initial.max_speed**2}
         given |= {"least_density": LEAST_DENSITY, "largest_density": LARGEST_DENSITY}
-        given |= {"largest_square": self.initial.max_speed**2}
         given |= {f"cells_{axis}": cells for axis, cells in tables.size.items()}
         for name, value in values.items():
             given[name] = device.upload(value) if isinstance(value, np.ndarray) else value

@@ -23,8 +23,7 @@ from mpilbm.parallel.agree import together
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.slabs import Slab
 from mpilbm.storage.files import fresh, partial_of, system_errors
-from mpilbm.storage.partial_file import Describe
-from mpilbm.storage.places import Place
+from mpilbm.storage.partial_file import Describe, Place
 from mpilbm.storage.planes import OwnFile, RootFile
 
 if TYPE_CHECKING:

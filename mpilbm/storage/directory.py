@@ -12,9 +12,9 @@ from mpilbm.core.errors import CaseError, CommandError
 from mpilbm.core.files import hdf5
 from mpilbm.core.units import counted, in_words
 from mpilbm.storage import own_files
-from mpilbm.storage.checkpoint_names import existing
 from mpilbm.storage.files import PARTIAL, obstacle
 from mpilbm.storage.lock import LOCK, NO_LOCKS, FolderLock
+from mpilbm.storage.own_files import existing
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case

@@ -27,8 +27,7 @@ from mpilbm.parallel.communicator import Communicator, MessagePassing
 from mpilbm.parallel.slabs import Slab
 from mpilbm.storage.file_system import best_writer, threads_write
 from mpilbm.storage.files import system_errors
-from mpilbm.storage.partial_file import Describe, PartialFile
-from mpilbm.storage.places import Place, open_parallel
+from mpilbm.storage.partial_file import Describe, PartialFile, Place, open_parallel
 
 if TYPE_CHECKING:
     import h5py

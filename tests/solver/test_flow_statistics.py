@@ -12,8 +12,8 @@ from mpilbm.core.errors import CaseError
 from mpilbm.parallel.ranks import Serial
 from mpilbm.run.preflight.plan import plan
 from mpilbm.run.run import run
-from mpilbm.solver.fields import kept_samples
-from mpilbm.solver.fields.flow_statistics import Moments, merged, products_of, shifted
+from mpilbm.solver.fields import flow_statistics
+from mpilbm.solver.fields.moments import Moments, merged, products_of, shifted
 
 AVERAGES = {
     "D3Q19": ["", "x", "y", "z", "xy", "xz", "yz", "xyz"],
@@ -102,7 +102,7 @@ def test_a_sample_adds_the_fields_of_all_layouts(flow, kind):
 @pytest.mark.parametrize("flow", ["two arrays", "nodes", "planes of a row", "two fluids"])
 def test_samples_of_cells_are_added_one_after_another(flow, most, monkeypatch):
     """The sums are those of NumPy in every bit, however many samples are kept."""
-    monkeypatch.setattr(kept_samples, "MOST", most)
+    monkeypatch.setattr(flow_statistics, "MOST", most)
     cluster, found = Cluster(FLOWS[flow]()).start(), []
     (kept,) = sampled(cluster, "cells", 5, lambda one: found.append(one.fields("rho", "u")))
     values = [np.concatenate([f["rho"][..., None], f["u"]], axis=-1) for f in found]

@@ -16,7 +16,7 @@ from mpilbm.run.preflight.plan import plan
 from mpilbm.run.run import run
 from mpilbm.solids.ghost_solids import wall_cells
 from mpilbm.solver.boundary_lists import BoundaryLists
-from mpilbm.solver.memory.plan import (
+from mpilbm.solver.memory_plan import (
     bytes_needed,
     limits,
     list_bytes,

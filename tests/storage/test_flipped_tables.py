@@ -20,7 +20,7 @@ from mpilbm.core.registry import find, names
 from mpilbm.outputs.points.series import CHECKSUMS, Series, read
 from mpilbm.storage import csv_log
 from mpilbm.storage.csv_log import Rows, intact_rows
-from mpilbm.storage.tables.digests import DamagedRowsError, digests_of
+from mpilbm.storage.tables import DamagedRowsError, digests_of
 
 
 def forms():

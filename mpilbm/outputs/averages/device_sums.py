@@ -5,7 +5,7 @@ import numpy as np
 from mpilbm.outputs import Context
 from mpilbm.outputs.averages.sample_writer import Fields
 from mpilbm.parallel.agree import together
-from mpilbm.solver.fields.flow_statistics import Moments
+from mpilbm.solver.fields.moments import Moments
 from mpilbm.solver.fields.staging import Copies
 
 

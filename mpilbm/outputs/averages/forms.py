@@ -11,7 +11,7 @@ from mpilbm.outputs.averages.profile_files import Head, components, describe, re
 from mpilbm.outputs.images.description import describe_image, file_shape, place
 from mpilbm.outputs.images.part import whole
 from mpilbm.physics.lattices import AXES
-from mpilbm.storage.places import dataset
+from mpilbm.storage.partial_file import dataset
 
 if TYPE_CHECKING:
     import h5py

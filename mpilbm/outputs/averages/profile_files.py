@@ -11,7 +11,7 @@ from mpilbm import __version__
 from mpilbm.core.units import FIELDS, LATTICE_UNIT, VELOCITY, field_unit
 from mpilbm.physics.lattices import AXES
 from mpilbm.storage.files import whole
-from mpilbm.storage.places import dataset
+from mpilbm.storage.partial_file import dataset
 
 if TYPE_CHECKING:
     import h5py

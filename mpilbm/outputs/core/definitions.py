@@ -18,7 +18,7 @@ from mpilbm.core.files.sealed_json import sealed, unsealed
 from mpilbm.outputs.core.restart import opened
 from mpilbm.storage.files import whole
 from mpilbm.storage.own_files import DEFINITIONS, STEADY, expression
-from mpilbm.storage.tables.aside import set_aside
+from mpilbm.storage.tables import set_aside
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case

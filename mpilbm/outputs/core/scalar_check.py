@@ -10,7 +10,7 @@ from mpilbm.model.findings import either
 from mpilbm.outputs.core.invalid import Bad, place_text
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.slabs import Slab
-from mpilbm.solver.scalars.bounds import carrying
+from mpilbm.solver.scalar_bounds import carrying
 
 if TYPE_CHECKING:
     from mpilbm.solver.solver import Solver

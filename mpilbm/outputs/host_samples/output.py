@@ -23,7 +23,7 @@ from mpilbm.outputs.host_samples.plane_sums import PlaneSums
 from mpilbm.parallel.agree import together
 from mpilbm.parallel.ranks import local_rank
 from mpilbm.physics.lattices import AXES
-from mpilbm.storage.places import dataset
+from mpilbm.storage.partial_file import dataset
 
 if TYPE_CHECKING:
     import h5py

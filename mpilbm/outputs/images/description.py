@@ -9,7 +9,7 @@ from mpilbm import __version__
 from mpilbm.core.printable import one_line
 from mpilbm.core.units import LATTICE_UNIT, TIME, VELOCITY, field_unit
 from mpilbm.outputs.images.part import Part
-from mpilbm.storage.places import dataset
+from mpilbm.storage.partial_file import dataset
 
 if TYPE_CHECKING:
     import h5py

@@ -10,7 +10,7 @@ from mpilbm.outputs import Context
 from mpilbm.outputs.nusselt.scales import Scales
 from mpilbm.parallel.agree import on_root
 from mpilbm.physics.lattices import AXES
-from mpilbm.solver.scalars.link_fluxes import over_owners
+from mpilbm.solver.scalar_transport import over_owners
 from mpilbm.storage.csv_log import Rows
 
 Parts = list[tuple[np.ndarray, np.ndarray, np.ndarray]]  # of each rank

@@ -8,7 +8,7 @@ from mpilbm import __version__
 from mpilbm.core.printable import one_line
 from mpilbm.core.units import LATTICE_UNIT, PRESSURE, TIME
 from mpilbm.outputs.images.description import in_si
-from mpilbm.storage.places import dataset
+from mpilbm.storage.partial_file import dataset
 
 if TYPE_CHECKING:
     import h5py

@@ -154,6 +154,7 @@ class InitialState:
 
     def __init__(self, state: FlowState):
         self.state, self.context, self.case = state, state.context, state.context.case
+        self._values = self.case.lattice.D * prod(self.context.slab.shape[1:])  # of u in a plane
         self.iterate = max(fluid.initial.iterate for fluid in self.case.fluids)
         self.ranges: dict[str, tuple[float, float]] = {}
         self.held: list[Array] = []  # the velocity of each fluid, while it is held
@@ -195,10 +196,8 @@ class InitialState:
         carried = phi[carrying(scalar, self.context.geometry.solid[begin:end])]
         if carried.size:
             low, high = self.ranges.get(scalar.label, (inf, -inf))
-            self.ranges[scalar.label] = (
-                min(low, float(carried.min())),
-                max(high, float(carried.max())),
-            )
+            found = min(low, float(carried.min())), max(high, float(carried.max()))
+            self.ranges[scalar.label] = found
 
     def _allocate(self) -> Array:
         context, count = self.context, self.context.slab.planes * self._values
@@ -213,12 +212,6 @@ class InitialState:
         part = device.upload(values.astype(self.context.program.compute))
         device.copy(self.held[fluid][begin * self._values : end * self._values], part)
         device.synchronize()
-
-    @property
-    def _values(self) -> int:
-        """Components of the velocity in a plane."""
-        rows, nx = self.context.slab.shape[1:]
-        return self.case.lattice.D * rows * nx
 
     def hold(
         self, lists: list[BoundaryLists], streaming: list[list[Pass]], ahead: StepsAhead

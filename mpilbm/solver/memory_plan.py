@@ -115,24 +115,15 @@ def host_bytes(case: Case, slab: Slab, entries: int, links: int = 0) -> dict[str
     """
     plane = slab.shape[1] * slab.shape[2]
     cells, kind = (slab.planes + 2) * plane, 1 if len(case.bodies) < 255 else 2
+    forces = [value.field for value in case.force_on(0) if value.field]
+    arrays = 1 + 2 * any(field.timed for field in forces) if forces else 0  # see timed_values.py
     preparation = max(HOST_CELL_BYTES * cells + FOUND_BYTES * entries, PREPARED_BYTES * entries)
     return {
         "solid cells": kind * cells,
         "boundary lists": HOST_ENTRY_BYTES * entries,
         "preparation": preparation + HOST_LINK_BYTES * links + BLOCK_CELL_BYTES * max(CELLS, plane),
-        "forces": _force_copies(case) * case.dimensions * cells * case_itemsize(case),
+        "forces": arrays * case.dimensions * cells * np.dtype(case.precision.compute).itemsize,
     }
-
-
-def case_itemsize(case: Case) -> int:
-    """Bytes of a number of the arithmetic."""
-    return np.dtype(case.precision.compute).itemsize
-
-
-def _force_copies(case: Case) -> int:
-    """Arrays of a force in each cell that the host holds; see solver/timed_values.py."""
-    fields = [value.field for value in case.force_on(0) if value.field]
-    return 1 + 2 * any(field.timed for field in fields) if fields else 0
 
 
 def require_host(
@@ -219,7 +210,7 @@ def list_bytes(
     again = AGAIN_BYTES * (not case.layout.populations and not staged)
     for each in split_by_writes(case, slab, lists) if case.layout.dense and not staged else lists:
         an_entry, a_link, a_wall = _rates(case, each)
-        plane, links = _links(slab, each)
+        plane, links = each.cells // (slab.shape[1] * slab.shape[2]), each.links.counts()
         found += (an_entry + again) * np.bincount(plane, minlength=slab.planes)
         found += a_link * np.bincount(plane, links, slab.planes).astype(np.int64)
         if a_wall:
@@ -229,11 +220,6 @@ def list_bytes(
     found[0] += value * case.lattice.Q * max(tables, default=0)
     found[0] += 8 * case.lattice.Q * looked_at(lists).size
     return found
-
-
-def _links(slab: Slab, entries: EntryList) -> tuple[np.ndarray, np.ndarray]:
-    """The plane of each entry, and its number of links."""
-    return entries.cells // (slab.shape[1] * slab.shape[2]), entries.links.counts()
 
 
 def _rates(case: Case, entries: EntryList) -> tuple[int, int, int]:

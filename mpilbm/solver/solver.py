@@ -22,7 +22,7 @@ from mpilbm.solver.fields.sources import SlabCopies
 from mpilbm.solver.graph_replay import Recordings, StepsAhead
 from mpilbm.solver.initialise import InitialState
 from mpilbm.solver.momentum_exchange import MomentumExchange
-from mpilbm.solver.passes import Pass, StepWork, TwoSteps, collide_stream
+from mpilbm.solver.passes import GROUP, Pass, StepWork, TwoSteps, collide_stream
 from mpilbm.solver.populations import FlowState, Group, Populations
 from mpilbm.solver.scalar_bounds import Bounds, Range, own_bounds
 from mpilbm.solver.scalar_transport import Transport
@@ -167,7 +167,7 @@ class Solver:
 
     def _enqueue(self, steps: int) -> None:
         """The work of so many steps from the beginning of a period on."""
-        if self.two_steps and self.two_steps.serves(steps):
+        if self.two_steps and steps % GROUP == 0:
             return self.two_steps.enqueue(steps)
         for step in range(steps):
             self.work[step % self.period].enqueue(followed=step + 1 < steps)

@@ -30,17 +30,12 @@ PARALLEL = {"ceph", "gpfs", "lustre", "wekafs"}
 
 def best_writer(comm: Communicator, directory: Path) -> str:
     """The way to write files in this folder, see planes.py: "own", "mpio" or "root"; collective."""
-    if each_may_write(comm, directory):
+    if comm.size == 1:
+        return "own"
+    one_node = local_rank(comm)[1] == comm.size
+    if all(comm.allgather(takes_parts(kind(directory), one_node))):
         return "own"
     return "mpio" if open_together(comm, directory) else "root"
-
-
-def each_may_write(comm: Communicator, directory: Path) -> bool:
-    """Whether all ranks may write parts of one file in this folder; collective."""
-    if comm.size == 1:
-        return True
-    one_node = local_rank(comm)[1] == comm.size
-    return all(comm.allgather(takes_parts(kind(directory), one_node)))
 
 
 def takes_parts(file_system: str, one_node: bool) -> bool:

@@ -1,5 +1,8 @@
 """One file of planes under its temporary name: created by HDF5, filled by writes at known places.
 
+The places of its datasets are those that HDF5 reserves, so that ranks can write without HDF5. Its
+digest is computed from the bytes in memory that were to be written.
+
 Nothing here is collective: `planes` decides which rank calls what.
 """
 

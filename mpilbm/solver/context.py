@@ -119,6 +119,11 @@ class SlabContext:
         return self.device.stream("bulk")
 
     @property
+    def period(self) -> int:
+        """After how many steps kernels have the same arguments again."""
+        return max(self.case.layout.parities, self.case.layout.buffers)
+
+    @property
     def parity(self) -> int:
         """The parity of the next step."""
         return self.clock.steps % self.case.layout.parities

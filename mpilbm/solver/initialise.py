@@ -17,7 +17,6 @@ import numpy as np
 
 from mpilbm.backends.interfaces import Array, Launch
 from mpilbm.case.case import Case, Fluid
-from mpilbm.case.scalars.model import Scalar
 from mpilbm.codegen.initial import kernel
 from mpilbm.codegen.initial.tables import Tables
 from mpilbm.codegen.program import Program
@@ -183,21 +182,17 @@ class InitialState:
             for begin, end in blocks:
                 planes = context.slab.begin + begin, context.slab.begin + end
                 phi, _ = scalar.initial.evaluate(shape, *planes)
-                self._widen(scalar, phi, begin, end)
+                within = phi[carrying(scalar, self.context.geometry.solid[begin:end])]
+                if within.size:
+                    low, high = self.ranges.get(scalar.label, (inf, -inf))
+                    found = min(low, float(within.min())), max(high, float(within.max()))
+                    self.ranges[scalar.label] = found
                 _, u = fluid.initial.evaluate(shape, *planes)
                 arrays = {"rho_initial": device.upload(phi), "u_initial": device.upload(u)}
                 each.over_block("initialise", begin, end, **arrays)
         if "begin_scalars_0" in context.program.kernels:
             for begin, end in blocks:
                 self.state.over_block("begin_scalars", begin, end)
-
-    def _widen(self, scalar: Scalar, phi: np.ndarray, begin: int, end: int) -> None:
-        """Include the initial values of planes begin..end of a scalar in its range."""
-        carried = phi[carrying(scalar, self.context.geometry.solid[begin:end])]
-        if carried.size:
-            low, high = self.ranges.get(scalar.label, (inf, -inf))
-            found = min(low, float(carried.min())), max(high, float(carried.max()))
-            self.ranges[scalar.label] = found
 
     def _allocate(self) -> Array:
         context, count = self.context, self.context.slab.planes * self._values

@@ -74,8 +74,13 @@ class ListArrays:
         for end, there in zip(INWARD, entries.looked_at, strict=False):
             if f"slipped{end}" in wanted:
                 arrays[f"slipped{end}"] = upload(self._mirrored.rows_of(there))
-        if entries.per_link:
-            arrays |= self._along_links(name, entries, entries.per_link, wanted)
+        if data := entries.per_link:
+            if entries.boundary.capabilities.behind is Behind.VELOCITY:
+                arrays |= self._near(name, entries, data.behind[0])
+            for k, there in enumerate(data.behind, 1):
+                if f"cells_behind{k}" in wanted:
+                    arrays[f"cells_behind{k}"] = self.packed_cells(there)
+            arrays |= self._mirror_sources(data.mirror) if data.mirror else {}
         for end, inward in zip(INWARD[1:], entries.inward, strict=False):
             if f"cells{end}" in wanted:
                 arrays[f"cells{end}"] = self.packed_cells(inward.cells)
@@ -85,17 +90,6 @@ class ListArrays:
     def _frame(self, body: int | None) -> Sequence[Sequence[float]]:
         case = self._fluid.case
         return ((0.0, 0.0),) * case.dimensions if body is None else case.frames[body]
-
-    def _along_links(
-        self, name: str, entries: EntryList, data: LinkData, wanted: set[str]
-    ) -> Arrays:
-        found: Arrays = {}
-        if entries.boundary.capabilities.behind is Behind.VELOCITY:
-            found |= self._near(name, entries, data.behind[0])
-        for k, there in enumerate(data.behind, 1):
-            if f"cells_behind{k}" in wanted:
-                found[f"cells_behind{k}"] = self.packed_cells(there)
-        return found | (self._mirror_sources(data.mirror) if data.mirror else {})
 
     def _packed(self, cells: Ints) -> PackedCells:
         return self._fluid.grid.packed(cells, self._geometry)

@@ -53,7 +53,7 @@ class LinkSums:
         fluid = self.fluid
         if not self._sums.size:
             return None
-        k = fluid.steps % max(fluid.layout.parities, fluid.layout.buffers)
+        k = fluid.steps % fluid.context.period
         if k not in self._launches or fluid.context.forces.timed:
             arrays = self._arrays | fluid.current()
             add = fluid.bind("force_sums", sum=self._sums, columns=self.columns, **arrays)

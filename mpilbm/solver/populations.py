@@ -178,7 +178,6 @@ class FlowState(CurrentState):
     ):
         self.context, self.fluids, self.coupled = context, fluids, coupled
         self.program = context.program
-        self.period = max(context.case.layout.parities, context.case.layout.buffers)
 
     def current(self) -> dict[str, Any]:
         """The arrays with the outgoing populations of the last step, and the coupling's fields."""
@@ -216,7 +215,7 @@ class StateLaunch:
     def __call__(self, begin: int, end: int, **numbers: int) -> None:
         """Enqueue it for planes begin..end, with these numbers among the arguments."""
         state, context = self._state, self._state.context
-        key = (context.clock.steps % state.period, *numbers.values())
+        key = (context.clock.steps % context.period, *numbers.values())
         if key not in self._launches or context.forces.timed:
             self._launches[key] = state.launch(self._name, 0, **self._arguments, **numbers)
         context.over_planes(self._launches[key], begin, end)

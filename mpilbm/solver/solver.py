@@ -60,7 +60,7 @@ class Solver:
         self.case, self.slab, self.device = case, slab, device
         self.exchanger, self.program = exchanger, program
         self.geometry, self.grid = self.context.geometry, self.context.grid
-        self.period = max(case.layout.parities, case.layout.buffers)
+        self.period = self.context.period
         self.fluids = Populations.of_fluids(self.context)
         carried = self.fluids[0].carried
         self.all = (*self.fluids, *carried)

@@ -1,4 +1,4 @@
-"""Where the time of a step goes, on the device and on the host: some steps are timed."""
+"""Where the time of a run goes: in a step, some of which are timed; in steps and outputs."""
 
 import time
 from collections import deque

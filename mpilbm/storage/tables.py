@@ -1,4 +1,4 @@
-"""Checksums of the rows of a table that grows during a run, by which damage is found.
+"""Tables that grow during a run: checksums of their rows, and names of earlier tables.
 
 A table has an entry for the rows of each step: the step, and a checksum that continues the previous
 one, so that missing rows and rows in another order are found, too:
@@ -118,7 +118,11 @@ SERIES = ".series"  # of a file with the names of others, see outputs.images.ser
 
 
 def set_aside(paths: Sequence[Path], last: int, what: str) -> None:
-    """Rename files, a CSV file with its digests, and report it; the new ones have other `what`."""
+    """Rename files at a restart from the step `last`, because the new ones have other `what`.
+
+    At the step N, `a.csv` with its digests becomes `a_before_N.csv`, and a file of a series,
+    `a_<step>.vtkhdf`, becomes `a_before_N_<step>.vtkhdf`. No existing file is replaced.
+    """
     number = 1
     while any(os.path.lexists(_aside(path, last, number)) for path in paths):
         number += 1

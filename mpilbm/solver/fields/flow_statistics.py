@@ -167,20 +167,17 @@ class Statistics:
             self._kept.keep(first=self.samples == 0)
         else:
             self._add(0, self.planes)
-            if self.samples == 0:
-                self._set_mean()
+            if self.samples == 0:  # the mean becomes the shift, and the sums 0
+                given = {"step": self.places.step, "cells": self.device.upload(self._cells)}
+                arrays = {"sums": self._sums, "shift": self.shift}
+                launch = self.context.bind("first_mean", **given, **arrays)
+                launch(self.context.bulk, 0, self.planes * self.places.count)
                 self._add(0, self.planes)
         self.samples += 1
 
     @cached_property
     def _add(self) -> StateLaunch:
         return StateLaunch(self.state, self.places.kernel, sums=self._sums, shift=self.shift)
-
-    def _set_mean(self) -> None:
-        """Enqueue: the shift becomes the mean of what was added, and the sums become 0."""
-        cells, arrays = self.device.upload(self._cells), {"sums": self._sums, "shift": self.shift}
-        launch = self.context.bind("first_mean", step=self.places.step, cells=cells, **arrays)
-        launch(self.context.bulk, 0, self.planes * self.places.count)
 
     def planes_of(self, array: Array, begin: int, end: int) -> Array:
         """The part of an array for planes begin..end."""

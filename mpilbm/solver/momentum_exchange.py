@@ -15,7 +15,7 @@ from mpilbm.solids.cut_links import centres
 from mpilbm.solids.entry_list import EntryList
 from mpilbm.solids.jump_forces import JumpForces
 from mpilbm.solver.boundary_lists import Arrays, BoundaryLists, Launched
-from mpilbm.solver.fields.plane_sums import HostCopies, HostCopy
+from mpilbm.solver.fields.plane_sums import HostCopies, Read
 from mpilbm.solver.memory_plan import body_bytes, force_columns, stress_values
 from mpilbm.solver.populations import Populations
 
@@ -48,7 +48,7 @@ class LinkSums:
         self._copies = HostCopies(device, shape)
         self._launches: dict[int, list[Launched]] = {}  # by the step within a period
 
-    def start_groups(self) -> HostCopy | None:
+    def start_groups(self) -> Read | None:
         """Enqueue the sums of the next step, (groups, columns) as in Chunks; None without any."""
         fluid = self.fluid
         if not self._sums.size:
@@ -173,12 +173,12 @@ class MomentumExchange(LinkSums):
         """The time at which populations of the next step cross half-way walls and faces."""
         return self.fluid.steps + 0.5 if self.fluid.steps >= 0 else 0
 
-    def _in_groups(self, copy: HostCopy | None, t: float) -> Floats:
+    def _in_groups(self, copy: Read | None, t: float) -> Floats:
         """The sums of all groups, with the share of a jump at time t."""
         shape = len(self.groups), self.columns
         found = self._jump.at(t).groups if self._jump else np.zeros(shape)
         if copy:
-            found[self._summed] += copy.read()
+            found[self._summed] += copy()
         return self.fluid.lattice.volume * found
 
     def _measuring(
@@ -215,8 +215,8 @@ class MomentumExchange(LinkSums):
         found = sums.start(single["chunk_sums"]), stress.start(self._arrays["stress"])
         return partial(self._by_cell, *found, self._crossing)
 
-    def _by_cell(self, sums: HostCopy, stress: HostCopy, t: float) -> ByCell:
-        found, rho = sums.read(), stress.read()[:, 0]
+    def _by_cell(self, sums: Read, stress: Read, t: float) -> ByCell:
+        found, rho = sums(), stress()[:, 0]
         rho_jump = np.zeros(len(found))
         if self._jump:
             cells = np.concatenate([each.cells for each in self.measured])

@@ -50,7 +50,7 @@ class LinkFluxes(LinkSums):
         slab and place of an owner in `groups`.
         """
         copy = self.start_groups()
-        return lambda: copy.read()[:, 0] if copy else np.zeros(0)
+        return lambda: copy()[:, 0] if copy else np.zeros(0)
 
 
 def flux_bytes(
@@ -98,4 +98,4 @@ class Transport:
         for begin, end, u_first in blocks.blocks(0, self.diagnostics.planes):
             self._sums.enqueue(begin, end, u_first=u_first)
         copy = self._sums.start()
-        return lambda: copy.read()[:, first : first + self.columns]
+        return lambda: copy()[:, first : first + self.columns]

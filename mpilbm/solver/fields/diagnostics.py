@@ -12,7 +12,7 @@ from mpilbm.case.case import Case
 from mpilbm.layouts.grid import velocity_grid
 from mpilbm.physics.lattices import AXES
 from mpilbm.physics.sloped import CELLS, FARTHEST, SUM
-from mpilbm.solver.fields.plane_sums import HostCopy, PlaneSums
+from mpilbm.solver.fields.plane_sums import PlaneSums, Read
 from mpilbm.solver.fields.velocity_blocks import VelocityBlocks
 from mpilbm.solver.memory_plan import velocity_bytes
 from mpilbm.solver.populations import FlowState
@@ -60,7 +60,7 @@ class Diagnostics:
 
     def forget(self) -> None:
         """Compute all values again when they are needed, because the populations were replaced."""
-        self._first: tuple[int, HostCopy] | None = None  # step, sums of the kernel `velocity`
+        self._first: tuple[int, Read] | None = None  # step, sums of the kernel `velocity`
         if "blocks" in vars(self):
             self.blocks.forget()
 
@@ -179,9 +179,9 @@ class Diagnostics:
             self.blocks.for_sums()
             self._keep_first()
         assert self._first is not None
-        return self._first[1].read()
+        return self._first[1]()
 
-    def _keep_first(self) -> HostCopy:
+    def _keep_first(self) -> Read:
         """Start the copy of the sums of `velocity`, which are valid for the rest of this step."""
         copy = self._velocity.start()
         self._first = self.context.clock.steps, copy
@@ -207,7 +207,7 @@ class Diagnostics:
         self.state.look()
         for begin, end, number in self.blocks.copies(self._before):
             self._change.enqueue(begin, end, u_first=number)
-        return self._change.start().read
+        return self._change.start()
 
     @cached_property
     def _before(self) -> Array:
@@ -227,7 +227,7 @@ class Diagnostics:
         """
         self.state.look()
         self._flux.enqueue(0, self.planes)
-        return self._flux.start().read
+        return self._flux.start()
 
     @cached_property
     def _flux(self) -> PlaneSums:
@@ -257,11 +257,11 @@ class Diagnostics:
             self._slopes.enqueue(begin, end, u_first=number)
         return partial(self._complete, self._keep_first(), self._slopes.start())
 
-    def _complete(self, velocity: HostCopy, slope: HostCopy) -> np.ndarray:
-        D, volume, slopes = self.lattice.D, self.lattice.volume, slope.read()
+    def _complete(self, velocity: Read, slope: Read) -> np.ndarray:
+        D, volume, slopes = self.lattice.D, self.lattice.volume, slope()
         cells = self.context.geometry.fluid_cells[:, None]
         ends = np.cumsum([1, D + 1, 1, 1, len(self.masses)])
-        stored, moments, square, nonfinite, masses, values = np.split(velocity.read(), ends, axis=1)
+        stored, moments, square, nonfinite, masses, values = np.split(velocity(), ends, axis=1)
         rest = np.array([list(self.masses.values())])
         parts = [
             self._mass(stored[:, 0])[:, None],

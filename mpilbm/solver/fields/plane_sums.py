@@ -1,14 +1,17 @@
 """Sums over each plane of a slab, which the device computes behind the steps, and their copies."""
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from mpilbm.backends import Device
-from mpilbm.backends.interfaces import Array, Event
+from mpilbm.backends.interfaces import Array
 from mpilbm.solver.populations import FlowState, StateLaunch
+
+Read = Callable[[], np.ndarray]  # waits for numbers of the device
 
 
 class HostCopies:
@@ -19,8 +22,8 @@ class HostCopies:
     host          | enqueue … ahead of the device .........| read 1 | …
     ```
 
-    The device does not wait for the host, and the host waits only in `HostCopy.read`. Each copy
-    that has not been read yet has a buffer in pinned host memory.
+    The device does not wait for the host, and the host waits only when it reads. Each copy that has
+    not been read yet has a buffer in pinned host memory, which is then used again.
     """
 
     def __init__(self, device: Device, shape: tuple[int, ...], kind: DTypeLike = "float64"):
@@ -28,34 +31,24 @@ class HostCopies:
         self._stream = device.stream("bulk")
         self._free: list[np.ndarray] = []
 
-    def start(self, array: Array) -> "HostCopy":
-        """Enqueue a copy of this array, which may be overwritten by work that is enqueued later."""
+    def start(self, array: Array) -> Read:
+        """Enqueue a copy of this array; the result waits for it, and returns the numbers.
+
+        Work that is enqueued later may overwrite the array.
+        """
         new = int(np.prod(self._shape)), self._kind
         buffer = self._free.pop() if self._free else self._device.pinned(*new)
         self._device.copy(buffer, array, self._stream)
-        return HostCopy(self._stream.record(), buffer, self._shape, self._free.append)
+        copied = self._stream.record()
 
+        @cache
+        def read() -> np.ndarray:
+            copied.synchronize()
+            values = buffer.reshape(self._shape).copy()
+            self._free.append(buffer)
+            return values
 
-class HostCopy:
-    """One copy; the buffer is free again when it has been read."""
-
-    def __init__(
-        self,
-        event: Event,
-        buffer: np.ndarray,
-        shape: tuple[int, ...],
-        release: Callable[[np.ndarray], None],
-    ):
-        self._event, self._buffer, self._shape, self._release = event, buffer, shape, release
-        self._values: np.ndarray | None = None
-
-    def read(self) -> np.ndarray:
-        """The numbers; waits until the device has copied them."""
-        if self._values is None:
-            self._event.synchronize()
-            self._values = self._buffer.reshape(self._shape).copy()
-            self._release(self._buffer)
-        return self._values
+        return read
 
 
 class PlaneSums:
@@ -88,7 +81,7 @@ class PlaneSums:
         """The kernel that computes the sums of rows, with these arguments."""
         return StateLaunch(self._state, self._kernel, sums=self._row_sums, **arguments)
 
-    def start(self) -> HostCopy:
+    def start(self) -> Read:
         """Enqueue the sums over the rows, and their copy to the host, (planes, columns)."""
         self._add(self._bulk, 0, self._planes)
         return self._copies.start(self._sums)

@@ -13,7 +13,7 @@ from mpilbm.case.case import Case
 from mpilbm.codegen.program import POINTS
 from mpilbm.physics.lattices import Lattice
 from mpilbm.solver.fields.diagnostics import DERIVED, Diagnostics
-from mpilbm.solver.fields.plane_sums import HostCopies, HostCopy
+from mpilbm.solver.fields.plane_sums import HostCopies, Read
 from mpilbm.solver.fields.staging import Sizes
 
 Ints = NDArray[np.int64]
@@ -255,8 +255,8 @@ class PointFields:
         self.enqueue(dict(self._parts(array)))
         return partial(self._complete, copies.start(array))
 
-    def _complete(self, copy: HostCopy) -> dict[str, np.ndarray]:
-        return self.shaped(dict(self._parts(copy.read())))
+    def _complete(self, copy: Read) -> dict[str, np.ndarray]:
+        return self.shaped(dict(self._parts(copy())))
 
     def _parts(self, array: Array) -> Iterator[tuple[str, Array]]:
         """The part of each field in an array of all."""

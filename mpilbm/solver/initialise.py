@@ -26,9 +26,9 @@ from mpilbm.model.limits import LARGEST_DENSITY, LEAST_DENSITY
 from mpilbm.physics.algebra import pairs
 from mpilbm.solver.boundary_lists import BoundaryLists
 from mpilbm.solver.context import SlabContext
+from mpilbm.solver.flow_state import FlowState
 from mpilbm.solver.graph_replay import StepsAhead
 from mpilbm.solver.passes import Pass
-from mpilbm.solver.populations import FlowState
 from mpilbm.solver.scalar_bounds import carrying
 
 KERNEL_CELLS = 2**22  # of the box; the kernel is compiled in the time in which NumPy evaluates them

@@ -1,20 +1,15 @@
 """The populations of a slab: arrays, kernels over them, and the state for checkpoints."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mpilbm.backends.interfaces import Array, Launch
 from mpilbm.codegen.program import OF, Access, Program
 from mpilbm.solver.context import SlabContext
-
-if TYPE_CHECKING:
-    from mpilbm.solver.coupled_fields import Coupled
-
-BLOCK_BYTES = 2**26  # of rho and u on the device at a time
 
 
 @dataclass(frozen=True)
@@ -168,54 +163,3 @@ def suffixed(
 ) -> dict[str, Any]:
     """The arguments that `of` returns for each fluid, with its suffix after their names."""
     return {f"{name}{each.suffix}": value for each in fluids for name, value in of(each).items()}
-
-
-class FlowState(CurrentState):
-    """The arrays that kernels over all fluids read, for diagnostics and initial conditions."""
-
-    def __init__(
-        self, context: SlabContext, fluids: list[Populations], coupled: "Coupled | None" = None
-    ):
-        self.context, self.fluids, self.coupled = context, fluids, coupled
-        self.program = context.program
-
-    def current(self) -> dict[str, Any]:
-        """The arrays with the outgoing populations of the last step, and the coupling's fields."""
-        arrays = suffixed(self.fluids, Populations.current)
-        return arrays | self.coupled.arrays() if self.coupled else arrays
-
-    def look(self) -> None:
-        """Compute the fields of a coupling for the current populations; collective."""
-        if self.coupled:
-            self.coupled.look()
-
-    def blocks(self) -> Iterator[tuple[int, int]]:
-        """Ranges (begin, end) of the slab's planes whose rho and u take few bytes."""
-        grid, planes = self.context.grid, self.context.slab.planes
-        plane = 8 * (1 + self.context.case.lattice.D) * grid.rows * grid.nx
-        step = max(1, BLOCK_BYTES // plane)
-        for begin in range(0, planes, step):
-            yield begin, min(begin + step, planes)
-
-    def solid(self, begin: int, end: int) -> np.ndarray:
-        """True in solid cells, (end - begin, rows, nx)."""
-        return self.context.geometry.solid[begin:end] != 0
-
-
-class StateLaunch:
-    """A kernel over planes of the state, bound to its arguments at first use.
-
-    There is a binding for each step of a period, and for each set of the numbers of a call.
-    """
-
-    def __init__(self, state: FlowState, name: str, **arguments: Any):
-        self._state, self._name, self._arguments = state, name, arguments
-        self._launches: dict[tuple[int, ...], Launch] = {}
-
-    def __call__(self, begin: int, end: int, **numbers: int) -> None:
-        """Enqueue it for planes begin..end, with these numbers among the arguments."""
-        state, context = self._state, self._state.context
-        key = (context.clock.steps % context.period, *numbers.values())
-        if key not in self._launches or context.forces.timed:
-            self._launches[key] = state.launch(self._name, 0, **self._arguments, **numbers)
-        context.over_planes(self._launches[key], begin, end)

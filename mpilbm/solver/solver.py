@@ -15,15 +15,15 @@ from mpilbm.physics.sloped import middle_name
 from mpilbm.solids.build import Geometry
 from mpilbm.solver.boundary_lists import BoundaryLists, EntryState
 from mpilbm.solver.context import SlabContext
-from mpilbm.solver.coupled_fields import Coupled
 from mpilbm.solver.fields.diagnostics import Diagnostics
 from mpilbm.solver.fields.flow_statistics import Statistics
 from mpilbm.solver.fields.sources import SlabCopies
+from mpilbm.solver.flow_state import Coupled, FlowState
 from mpilbm.solver.graph_replay import Recordings, StepsAhead
 from mpilbm.solver.initialise import InitialState
 from mpilbm.solver.momentum_exchange import MomentumExchange
 from mpilbm.solver.passes import GROUP, Pass, StepWork, TwoSteps, collide_stream
-from mpilbm.solver.populations import FlowState, Group, Populations
+from mpilbm.solver.populations import Group, Populations
 from mpilbm.solver.scalar_bounds import Bounds, Range, own_bounds
 from mpilbm.solver.scalar_transport import Transport
 from mpilbm.solver.step_times import StepTimes

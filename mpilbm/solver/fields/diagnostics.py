@@ -14,8 +14,8 @@ from mpilbm.physics.lattices import AXES
 from mpilbm.physics.sloped import CELLS, FARTHEST, SUM
 from mpilbm.solver.fields.plane_sums import PlaneSums, Read
 from mpilbm.solver.fields.velocity_blocks import VelocityBlocks
+from mpilbm.solver.flow_state import FlowState
 from mpilbm.solver.memory_plan import velocity_bytes
-from mpilbm.solver.populations import FlowState
 
 DERIVED = {"vorticity", "q_criterion"}  # fields that need the velocity of neighbour cells
 

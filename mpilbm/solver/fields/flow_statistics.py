@@ -19,7 +19,7 @@ import numpy as np
 from mpilbm.backends.interfaces import Array
 from mpilbm.solver.fields.diagnostics import Diagnostics
 from mpilbm.solver.fields.moments import Moments, merged, products_of, shifted
-from mpilbm.solver.populations import StateLaunch
+from mpilbm.solver.flow_state import StateLaunch
 
 SHARE = 8  # of the free memory of the device, for samples that are kept
 MOST = 8  # samples that are kept

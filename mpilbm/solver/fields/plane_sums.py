@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike
 
 from mpilbm.backends import Device
 from mpilbm.backends.interfaces import Array
-from mpilbm.solver.populations import FlowState, StateLaunch
+from mpilbm.solver.flow_state import FlowState, StateLaunch
 
 Read = Callable[[], np.ndarray]  # waits for numbers of the device
 

@@ -7,7 +7,7 @@ from mpilbm.backends.interfaces import Array
 from mpilbm.solver import memory_plan
 from mpilbm.solver.exchange_plan import exchange_plan
 from mpilbm.solver.fields.plane_sums import PlaneSums
-from mpilbm.solver.populations import FlowState
+from mpilbm.solver.flow_state import FlowState
 
 
 class VelocityBlocks:

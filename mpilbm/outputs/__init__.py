@@ -25,8 +25,8 @@ from mpilbm.parallel.agree import together
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.ranks import local_rank
 from mpilbm.parallel.slabs import Slab
+from mpilbm.solver.step_times import Clock
 from mpilbm.storage.background import Background
-from mpilbm.storage.clock import Clock
 from mpilbm.storage.csv_log import Synced
 from mpilbm.storage.planes import PlaneFiles
 

@@ -31,8 +31,8 @@ from mpilbm.core.registry import register
 from mpilbm.outputs import Context, Kept, Output, PlaneCopies, number_of_cells
 from mpilbm.parallel.agree import on_root
 from mpilbm.storage.background import Job
-from mpilbm.storage.checkpoint_names import existing
-from mpilbm.storage.places import dataset
+from mpilbm.storage.own_files import existing
+from mpilbm.storage.partial_file import dataset
 from mpilbm.storage.planes import Block, OwnFile, PlaneFile, PlaneFiles
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from mpilbm.outputs.core.tables import TableWriter
 from mpilbm.parallel.agree import on_root
 from mpilbm.physics.lattices import AXES
 from mpilbm.physics.scalars.boundaries import ScalarBoundary
-from mpilbm.solver.scalars.link_fluxes import over_owners
+from mpilbm.solver.scalar_transport import over_owners
 from mpilbm.storage.csv_log import Rows
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from mpilbm.outputs.samples.profiles import Head, SampleFile, image, plain, resu
 from mpilbm.outputs.samples.writer import DeviceSums, SampleWriter
 from mpilbm.physics.lattices import AXES
 from mpilbm.solver.fields.flow_statistics import Places, bytes_needed, numbers
-from mpilbm.solver.fields.mean_fields import mean_sizes, sum_sizes
+from mpilbm.solver.fields.sources import mean_sizes, sum_sizes
 from mpilbm.solver.fields.staging import Staging
 
 if TYPE_CHECKING:

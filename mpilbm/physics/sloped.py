@@ -3,7 +3,7 @@
 Each cell stores them after its velocity, so that kernels find those of its neighbours.
 
     interfaces   sum |grad phi|, from which `interface_length` computes a length
-    scalars      max |phi - middle|, which is compared with bounds (solver/scalars/bounds.py), and
+    scalars      max |phi - middle|, which is compared with bounds (solver/scalar_bounds.py), and
                  sum phi, phi^2 and |grad phi|^2, from which `combined` computes
 
         mean = <phi>, variance = <phi^2> - <phi>^2, dissipation = D <|grad phi|^2>

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from mpilbm.core.machine import terminal
 from mpilbm.parallel.communicator import Communicator
-from mpilbm.storage.clock import Clock
+from mpilbm.solver.step_times import Clock
 
 if TYPE_CHECKING:
     from rich.live import Live

@@ -64,7 +64,8 @@ def set_field(context: Context, name: str, value: Given, local: bool) -> None:
         initial = solver.case.fluids[number].initial
         given = _cell_values(context, initial, values[density], values["u"])
         together(comm, _fill, context, number, given)
-    solver.coupled.begin()
+    if solver.coupled:
+        solver.coupled.begin()
     solver.resume(solver.steps)
 
 

@@ -16,7 +16,7 @@ from mpilbm.run.progress import Say, printed
 from mpilbm.run.steady import CHECK_EVERY
 from mpilbm.solids import build, diagnose, geometry_findings, plane_costs
 from mpilbm.solids.masks import require_masks
-from mpilbm.solver.memory import plan as memory_plan
+from mpilbm.solver import memory_plan
 from mpilbm.solver.solver import Solver
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from mpilbm.run.march import Failure, March
 from mpilbm.run.progress import say
 from mpilbm.run.set_field import Given, set_field
 from mpilbm.run.start import Request, start
-from mpilbm.storage.clock import Clock
+from mpilbm.solver.step_times import Clock
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case

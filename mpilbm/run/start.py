@@ -17,11 +17,11 @@ from mpilbm.run.preflight.inspection import initial_ranges, inspect
 from mpilbm.run.progress import Say
 from mpilbm.run.setup import build_solver
 from mpilbm.solids import diagnose, geometry_findings
-from mpilbm.solver.scalars.bounds import of_box
-from mpilbm.storage.checkpoint_names import existing
-from mpilbm.storage.clock import Clock
+from mpilbm.solver.scalar_bounds import of_box
+from mpilbm.solver.step_times import Clock
 from mpilbm.storage.directory import RunDirectory
-from mpilbm.storage.striping import spread
+from mpilbm.storage.file_system import spread
+from mpilbm.storage.own_files import existing
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case

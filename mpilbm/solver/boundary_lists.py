@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from mpilbm import codegen
 from mpilbm.backends import Device
-from mpilbm.backends.interfaces import Launch
+from mpilbm.backends.interfaces import Launch, Runner
 from mpilbm.solids.build import Geometry
 from mpilbm.solids.direct_writes import split_by_writes
 from mpilbm.solids.entry_list import EntryList, Writes
@@ -66,6 +66,27 @@ class ListRange(NamedTuple):
     own: Arrays
 
 
+def by_plane(launch: Launch, ends: Ints, first: int) -> Runner:
+    """A launch over planes of a kernel whose entries before plane p end at ends[p - first]."""
+
+    def run(stream: Any, begin: int, end: int, stride: int = 1) -> None:
+        alone = [(plane, plane + 1) for plane in range(begin, end, stride)]
+        for lower, upper in [(begin, end)] if stride == 1 else alone:
+            launch(stream, int(ends[lower - first]), int(ends[upper - first]))
+
+    return run
+
+
+def in_turn(*launches: Runner) -> Runner:
+    """A launch over planes of several launches, one after another."""
+
+    def run(stream: Any, begin: int, end: int, stride: int = 1) -> None:
+        for launch in launches:
+            launch(stream, begin, end, stride)
+
+    return run
+
+
 class BoundaryLists:
     """Entries of all boundaries of a fluid, one after another in the arrays, and their kernels.
 
@@ -77,13 +98,9 @@ class BoundaryLists:
     """
 
     def __init__(
-        self,
-        fluid: Populations,
-        geometry: Geometry,
-        chained: bool = False,
-        staged: bool = False,
+        self, fluid: Populations, geometry: Geometry, chained: bool = False, staged: bool = False
     ):
-        self._fluid, self._geometry = fluid, geometry
+        self._fluid = fluid
         case, device, entries = fluid.case, fluid.device, list(geometry.lists)
         if case.layout.dense and not staged:
             entries = split_by_writes(case, fluid.slab, entries)
@@ -95,11 +112,11 @@ class BoundaryLists:
         self._entering = sum(e.cells.size for e in entries if e.overruled), self._staged
         self._stores_populations = case.layout.populations
         self._first = fluid.grid.ghost
-        self._launches: dict[int, list] = {}
-        self._begins: dict[int, list] = {}
-        self._again: dict[int, Callable] = {}
-        states = [[*self._state(e)] for e in entries]
-        self.states = [state for of_list in states for state in of_list]
+        self._launches: dict[int, list[Launched]] = {}
+        self._begins: dict[int, list[Launched]] = {}
+        self._again: dict[int, Runner] = {}
+        kept = [self._state(e) if e.boundary.state(fluid.lattice) else None for e in entries]
+        self.states = [state for state in kept if state]
         self._timed: list[tuple[TimedArray, float]] = []  # see ListArrays
         if not self.count:
             return
@@ -122,40 +139,36 @@ class BoundaryLists:
         self._cells = self._of_lists.packed_cells(cells)
         self._ranges: list[ListRange] = []
         begin = 0
-        for e, kept in zip(entries, states, strict=True):
+        for e, state in zip(entries, kept, strict=True):
             name = codegen.list_name(case, e.boundary)
             first_link = int(start[begin]) if begin < start.size else 0
             own: Arrays = {"own_first": begin, "own_link": first_link}
-            own |= {"state": kept[0].values} if kept else {}
+            own |= ({"state": state.values} if state else {}) | self._of_lists.of(name, e)
             end = begin + e.cells.size
-            own |= self._of_lists.of(name, e)
             self._ranges.append(ListRange(name + e.writes.value, e.writes, begin, end, own))
             begin = end
         if chained or not (staged or self._stores_populations):
-            self._chain(cells[: self._staged], geometry)
+            self._chain(cells[: self._staged])
 
-    def _state(self, entries: EntryList) -> Iterator[EntryState]:
-        """The state of one list, if it keeps any."""
+    def _state(self, entries: EntryList) -> EntryState:
         fluid, names = self._fluid, entries.boundary.state(self._fluid.lattice)
-        if names:
-            values = fluid.device.allocate(entries.cells.size * len(names), fluid.program.compute)
-            below = fluid.slab.begin * int(np.prod(fluid.slab.shape[1:]))
-            label = codegen.list_name(fluid.case, entries.boundary) + fluid.suffix
-            yield EntryState(label, names, entries.cells + below, values, fluid.device)
+        values = fluid.device.allocate(entries.cells.size * len(names), fluid.program.compute)
+        below = fluid.slab.begin * int(np.prod(fluid.slab.shape[1:]))
+        label = codegen.list_name(fluid.case, entries.boundary) + fluid.suffix
+        return EntryState(label, names, entries.cells + below, values, fluid.device)
 
-    def _chain(self, cells: Ints, geometry: Geometry) -> None:
+    def _chain(self, cells: Ints) -> None:
         """Each listed cell once, in order of planes, with a chain of its entries."""
-        device = self._fluid.device
-        # fast, because each list is in order
-        order = np.argsort(cells, kind="stable").astype(np.int32)
+        device, slab = self._fluid.device, self._fluid.slab
+        order = np.argsort(cells, kind="stable").astype(np.int32)  # fast: each list is in order
         ordered = cells[order]
         same = ordered[1:] == ordered[:-1]
         first = np.append(True, ~same)
         once = ordered[first]
         following = np.full(cells.size, -1, np.int32)  # the kernel stops at a negative number
         following[order[:-1][same]] = order[1:][same]
-        box = geometry.solid.shape
-        self._plane_ends = np.searchsorted(once, np.arange(box[0] + 1) * (box[1] * box[2]))
+        plane = slab.shape[1] * slab.shape[2]
+        self._plane_ends = np.searchsorted(once, np.arange(slab.planes + 1) * plane)
         self._arrays["head"] = device.upload(order[first])
         self._arrays["following"] = device.upload(following)
         self.once = once.size
@@ -176,7 +189,8 @@ class BoundaryLists:
             enter = bind(f"enter_{parity}", cells=self._cells, **arrays)
             self._launches[key].append((enter, *self._entering))
         if not self._stores_populations:
-            self._again[key] = bind(f"again_{parity}", cells=self._once, **arrays)
+            again = bind(f"again_{parity}", cells=self._once, **arrays)
+            self._again[key] = by_plane(again, self._plane_ends, self._first)
 
     def update(self) -> None:
         """Update given values to the time at which the incoming populations cross the wall.
@@ -199,8 +213,10 @@ class BoundaryLists:
         """
         arrays |= self._arrays
         written = [each for each in self._ranges if each.writes is not Writes.MEASURED]
-        found = [(bind(f"{near.kernel}_{parity}", **(arrays | near.arrays)), 0, near.count)
-                 for near in self._of_lists.nears]  # fmt: skip
+        found: list[Launched] = []
+        for near in self._of_lists.nears:
+            given = arrays | {"cells": near.cells, "near": near.velocities}
+            found.append((bind(f"{near.kernel}_{parity}", **given), 0, near.count))
         bound = self._bound(bind, parity, written, arrays)
         return found + [(launch, one.begin, one.end) for one, launch in bound]
 
@@ -233,16 +249,6 @@ class BoundaryLists:
         for launch, begin, end in self._launches[key]:
             launch(self.stream, begin, end)
 
-    def followed(self, launch: Callable, key: int) -> Callable:
+    def followed(self, launch: Runner, key: int) -> Runner:
         """A launch over planes that also computes the listed cells in these planes again."""
-        if key not in self._again:
-            return launch
-        again, ends, first = self._again[key], self._plane_ends, self._first
-
-        def both(stream: Any, begin: int, end: int, stride: int = 1) -> None:
-            launch(stream, begin, end, stride)
-            alone = [(plane, plane + 1) for plane in range(begin, end, stride)]
-            for lower, upper in [(begin, end)] if stride == 1 else alone:
-                again(stream, ends[lower - first], ends[upper - first])
-
-        return both
+        return in_turn(launch, self._again[key]) if key in self._again else launch

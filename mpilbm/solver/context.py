@@ -11,7 +11,13 @@ from mpilbm.backends import Device
 from mpilbm.backends.interfaces import Array, CompiledKernel, Launch, Runner, Stream
 from mpilbm.case.case import Case
 from mpilbm.codegen.program import Program
-from mpilbm.codegen.scalars.names import buoyancy_numbers
+from mpilbm.codegen.scalars.names import (
+    MATERIAL,
+    buoyancy_numbers,
+    material_grid,
+    table,
+    table_name,
+)
 from mpilbm.halo import Exchanger
 from mpilbm.layouts import AnyGrid
 from mpilbm.layouts.grid import Grid
@@ -20,10 +26,8 @@ from mpilbm.physics.boundaries import Condition
 from mpilbm.solids.box_walls import BoxWalls
 from mpilbm.solids.build import Geometry
 from mpilbm.solids.entry_list import EntryList
-from mpilbm.solver.fields.force_field import ForceField
-from mpilbm.solver.materials import material_tables
-from mpilbm.solver.memory import plan as memory_plan
-from mpilbm.solver.timed_values import ForceNumbers
+from mpilbm.solver import memory_plan
+from mpilbm.solver.timed_values import ForceField, ForceNumbers
 
 
 @dataclass
@@ -94,11 +98,13 @@ class SlabContext:
         tables |= material_tables(case, geometry, grid, device, program.compute)
         numbers = case.coupling.numbers(case) if case.coupling else {}
         numbers |= buoyancy_numbers(case)
-        forces, clock = ForceNumbers(case), Clock()
-        field = ForceField.of(case, slab, geometry, grid, device, program.compute)
-        tables |= field.arguments if field else {}
-        return cls(case, slab, geometry, grid, device, exchanger, program, kernels, tables,
-                   numbers, forces, field, clock)  # fmt: skip
+        shared = case, slab, geometry, grid, device
+        field = None
+        if any(value.field for value in case.force_on(0)):
+            field = ForceField(*shared, program.compute)
+            tables |= field.arguments
+        forces = ForceNumbers(case), field, Clock()
+        return cls(*shared, exchanger, program, kernels, tables, numbers, *forces)
 
     def of_scalar(self, number: int) -> "SlabContext":
         """The context as the populations of a scalar see it."""
@@ -111,6 +117,11 @@ class SlabContext:
     def bulk(self) -> Stream:
         """The stream of the boundary lists and of all planes but the edge planes."""
         return self.device.stream("bulk")
+
+    @property
+    def period(self) -> int:
+        """After how many steps kernels have the same arguments again."""
+        return max(self.case.layout.parities, self.case.layout.buffers)
 
     @property
     def parity(self) -> int:
@@ -137,13 +148,12 @@ class SlabContext:
         """The arguments that every kernel over the populations takes."""
         below = self.slab.begin - self.grid.ghost  # planes of the box below the array's first
         box = {"nx": self.grid.nx, "rows": self.grid.rows, "below": below, "odd": below % 2}
-        return {**box, **self.tables}
+        return {**box, "first": self.grid.ghost, **self.tables}
 
     def arguments(self, name: str, **arguments: Any) -> dict[str, Any]:
         """The arguments of a kernel, by name; arguments that it does not take are ignored."""
         wanted = {argument.name for argument in self.program.kernels[name].arguments}
-        given = self.sizes() | self.forces.at(self.clock.steps) | {"first": self.grid.ghost}
-        given |= self.numbers
+        given = self.sizes() | self.forces.at(self.clock.steps) | dict(self.numbers)
         if "flags" in wanted:
             given["flags"] = self.flags
         return {key: value for key, value in (given | arguments).items() if key in wanted}
@@ -178,3 +188,29 @@ def _neighbours(device: Device, grid: AnyGrid, geometry: Geometry) -> dict[str, 
         device.copy(tables[name][begin : begin + values.size], values)
     device.stream("bulk").synchronize()
     return tables
+
+
+def material_tables(
+    case: Case, geometry: Geometry, grid: AnyGrid, device: Device, compute: str
+) -> dict[str, Array | int]:
+    """The arguments of kernels that read materials: the number of each cell, a table per scalar.
+
+    Empty if no body conducts a scalar. Ghost planes hold 0: kernels read the material of the cell
+    that they update.
+    """
+    if not case.conductors or not isinstance(grid, Grid):
+        return {}
+    memory = material_grid(grid)
+    numbers = np.zeros(1 + len(case.bodies), np.uint8)
+    for k, body in enumerate(case.conductors):
+        numbers[1 + body] = 1 + k
+    cells = np.zeros(memory.count, np.uint8)
+    for local, solid in enumerate(geometry.solid):
+        for place, values in memory.planes_of(numbers[solid][None], local):
+            cells[place : place + values.size] = values
+    found: dict[str, Array | int] = dict(memory.arguments())
+    found[MATERIAL] = device.upload(cells)
+    for k in range(len(case.scalars)):
+        rows = np.array(table(case.scalars[k], case.conductors), compute)
+        found[table_name(f"_of_{k + 1}")] = device.upload(rows.ravel())
+    return found

@@ -32,11 +32,9 @@ def exchange_plan(
     read = {(a.slot, a.offset) for a in reads if a.buffer == grid.name}
     sends, receives = [], []
     for way in (+1, -1):
-        moves = sorted(_moves(grid, written, read, way))
-        for slot, count, source, _ in _runs(moves):
-            sends.append(_transfer(grid, way, array, source, slot, count))
-        for slot, count, _, target in _runs(moves):
-            receives.append(_transfer(grid, -way, array, target, slot, count))
+        for slot, count, source, target in _runs(sorted(_moves(grid, written, read, way))):
+            sends.append(Transfer(way, array, *grid.piece(source, slot, count)))
+            receives.append(Transfer(-way, array, *grid.piece(target, slot, count)))
     return Plan((), ()) if grid.wraps else Plan(tuple(sends), tuple(receives))
 
 
@@ -71,7 +69,3 @@ def _runs(moves: list[Move]) -> Iterator[tuple[int, int, int, int]]:
             if k == len(slots) or slots[k] != slots[k - 1] + 1:
                 yield slots[start], k - start, plane[0], plane[1]
                 start = k
-
-
-def _transfer(grid: AnyGrid, way: int, array: int, plane: int, slot: int, count: int) -> Transfer:
-    return Transfer(way, array, *grid.piece(plane, slot, count))

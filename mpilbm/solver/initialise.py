@@ -17,7 +17,6 @@ import numpy as np
 
 from mpilbm.backends.interfaces import Array, Launch
 from mpilbm.case.case import Case, Fluid
-from mpilbm.case.scalars.model import Scalar
 from mpilbm.codegen.initial import kernel
 from mpilbm.codegen.initial.tables import Tables
 from mpilbm.codegen.program import Program
@@ -27,10 +26,10 @@ from mpilbm.model.limits import LARGEST_DENSITY, LEAST_DENSITY
 from mpilbm.physics.algebra import pairs
 from mpilbm.solver.boundary_lists import BoundaryLists
 from mpilbm.solver.context import SlabContext
+from mpilbm.solver.flow_state import FlowState
 from mpilbm.solver.graph_replay import StepsAhead
 from mpilbm.solver.passes import Pass
-from mpilbm.solver.scalars.bounds import carrying
-from mpilbm.solver.state import FlowState
+from mpilbm.solver.scalar_bounds import carrying
 
 KERNEL_CELLS = 2**22  # of the box; the kernel is compiled in the time in which NumPy evaluates them
 
@@ -106,9 +105,8 @@ class KernelValues:
     def _bound(self, program: Program, tables: Tables, values: dict[str, Any]) -> Launch:
         context, device = self.context, self.context.device
         given = context.sizes() | self._arrays | {"refused": self._refused}
-        given |= {"origin": 0, "first": context.grid.ghost}
+        given |= {"origin": 0, "largest_square": self.initial.max_speed**2}
         given |= {"least_density": LEAST_DENSITY, "largest_density": LARGEST_DENSITY}
-        given |= {"largest_square": self.initial.max_speed**2}
         given |= {f"cells_{axis}": cells for axis, cells in tables.size.items()}
         for name, value in values.items():
             given[name] = device.upload(value) if isinstance(value, np.ndarray) else value
@@ -155,6 +153,7 @@ class InitialState:
 
     def __init__(self, state: FlowState):
         self.state, self.context, self.case = state, state.context, state.context.case
+        self._values = self.case.lattice.D * prod(self.context.slab.shape[1:])  # of u in a plane
         self.iterate = max(fluid.initial.iterate for fluid in self.case.fluids)
         self.ranges: dict[str, tuple[float, float]] = {}
         self.held: list[Array] = []  # the velocity of each fluid, while it is held
@@ -183,23 +182,17 @@ class InitialState:
             for begin, end in blocks:
                 planes = context.slab.begin + begin, context.slab.begin + end
                 phi, _ = scalar.initial.evaluate(shape, *planes)
-                self._widen(scalar, phi, begin, end)
+                within = phi[carrying(scalar, self.context.geometry.solid[begin:end])]
+                if within.size:
+                    low, high = self.ranges.get(scalar.label, (inf, -inf))
+                    found = min(low, float(within.min())), max(high, float(within.max()))
+                    self.ranges[scalar.label] = found
                 _, u = fluid.initial.evaluate(shape, *planes)
                 arrays = {"rho_initial": device.upload(phi), "u_initial": device.upload(u)}
                 each.over_block("initialise", begin, end, **arrays)
         if "begin_scalars_0" in context.program.kernels:
             for begin, end in blocks:
                 self.state.over_block("begin_scalars", begin, end)
-
-    def _widen(self, scalar: Scalar, phi: np.ndarray, begin: int, end: int) -> None:
-        """Include the initial values of planes begin..end of a scalar in its range."""
-        carried = phi[carrying(scalar, self.context.geometry.solid[begin:end])]
-        if carried.size:
-            low, high = self.ranges.get(scalar.label, (inf, -inf))
-            self.ranges[scalar.label] = (
-                min(low, float(carried.min())),
-                max(high, float(carried.max())),
-            )
 
     def _allocate(self) -> Array:
         context, count = self.context, self.context.slab.planes * self._values
@@ -214,12 +207,6 @@ class InitialState:
         part = device.upload(values.astype(self.context.program.compute))
         device.copy(self.held[fluid][begin * self._values : end * self._values], part)
         device.synchronize()
-
-    @property
-    def _values(self) -> int:
-        """Components of the velocity in a plane."""
-        rows, nx = self.context.slab.shape[1:]
-        return self.case.lattice.D * rows * nx
 
     def hold(
         self, lists: list[BoundaryLists], streaming: list[list[Pass]], ahead: StepsAhead

@@ -1,6 +1,6 @@
 """The device arrays that the kernel of one boundary list reads, beside those of all lists."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from mpilbm.solids.build import Geometry
 from mpilbm.solids.entry_list import EntryList, Writes
 from mpilbm.solids.link_set import LinkSet
 from mpilbm.solids.mirrors import MirroredLinks
-from mpilbm.solids.moving_walls import MovingLinks, WallMotion
+from mpilbm.solids.moving_walls import WallMotion
 from mpilbm.solids.wall_distance import LinkData, MirrorSource
 from mpilbm.solver.populations import Populations
 from mpilbm.solver.timed_values import TimedArray
@@ -34,11 +34,6 @@ class NearCells:
     cells: Any
     velocities: Any
     count: int
-
-    @property
-    def arrays(self) -> Arrays:
-        """The arrays that the kernel over these cells takes."""
-        return {"cells": self.cells, "near": self.velocities}
 
 
 class ListArrays:
@@ -70,40 +65,31 @@ class ListArrays:
         if "link" in wanted and entries.per_link:
             arrays["link"] = upload(encoded_links(entries.per_link).astype(fluid.program.compute))
         if "member" in wanted:
-            arrays |= self._frames(entries)
+            frames = [self._frame(owner.body) for owner in entries.owners]
+            arrays |= {"member": upload(entries.member), "frames": upload(np.ravel(frames))}
         if "blocked" in wanted:
             arrays["blocked"] = upload(encoded_blocked(entries))
         if "motions" in wanted and entries.motion:
             arrays |= self._moving(entries.motion)
         for end, there in zip(INWARD, entries.looked_at, strict=False):
             if f"slipped{end}" in wanted:
-                arrays[f"slipped{end}"] = self._slipped(there)
-        if entries.per_link:
-            arrays |= self._along_links(name, entries, entries.per_link, wanted)
+                arrays[f"slipped{end}"] = upload(self._mirrored.rows_of(there))
+        if data := entries.per_link:
+            if entries.boundary.capabilities.behind is Behind.VELOCITY:
+                arrays |= self._near(name, entries, data.behind[0])
+            for k, there in enumerate(data.behind, 1):
+                if f"cells_behind{k}" in wanted:
+                    arrays[f"cells_behind{k}"] = self.packed_cells(there)
+            arrays |= self._mirror_sources(data.mirror) if data.mirror else {}
         for end, inward in zip(INWARD[1:], entries.inward, strict=False):
             if f"cells{end}" in wanted:
                 arrays[f"cells{end}"] = self.packed_cells(inward.cells)
                 arrays[f"blocked{end}"] = upload(inward.blocked.bits)
         return arrays
 
-    def _frames(self, entries: EntryList) -> Arrays:
-        """The frames of the owners of a list, and the owner of each entry."""
-        case, upload = self._fluid.case, self._fluid.device.upload
-        nobody = ((0.0, 0.0),) * case.dimensions
-        of = [nobody if each.body is None else case.frames[each.body] for each in entries.owners]
-        return {"member": upload(entries.member), "frames": upload(np.array(of).reshape(-1))}
-
-    def _along_links(
-        self, name: str, entries: EntryList, data: LinkData, wanted: set[str]
-    ) -> Arrays:
-        """The arrays of cells along the links of a list."""
-        found: Arrays = {}
-        if entries.boundary.capabilities.behind is Behind.VELOCITY:
-            found |= self._near(name, entries, data.behind[0])
-        for k, there in enumerate(data.behind, 1):
-            if f"cells_behind{k}" in wanted:
-                found[f"cells_behind{k}"] = self.packed_cells(there)
-        return found | (self._mirror_sources(data.mirror) if data.mirror else {})
+    def _frame(self, body: int | None) -> Sequence[Sequence[float]]:
+        case = self._fluid.case
+        return ((0.0, 0.0),) * case.dimensions if body is None else case.frames[body]
 
     def _packed(self, cells: Ints) -> PackedCells:
         return self._fluid.grid.packed(cells, self._geometry)
@@ -112,26 +98,16 @@ class ListArrays:
         """The array of packed cells."""
         return self._fluid.device.upload(self._packed(cells).words)
 
-    def _slipped(self, cells: Ints) -> Any:
-        """The array of rows of cells in the table of mirrored links."""
-        return self._fluid.device.upload(self._mirrored.rows_of(cells))
-
     def _moving(self, motion: WallMotion) -> Arrays:
         """The array `motions`, which all lists share, and the rows of one list in it."""
+        fluid, moving, upload = self._fluid, motion.table, self._fluid.device.upload
         if self._motions is None:
-            self._motions = self._motions_of(motion.table)
-        upload = self._fluid.device.upload
+            of = fluid.collision, fluid.lattice, fluid.case.domain.size
+            self._motions = upload(moving.motions(*of, 0).astype(fluid.program.compute))
+            if moving.timed:
+                self._follow(self._motions, lambda t: moving.motions(*of, t), 0.5)
         rows = {f"moved{end}": upload(rows) for end, rows in zip(INWARD, motion.rows, strict=False)}
         return {"motions": self._motions, **rows}
-
-    def _motions_of(self, moving: MovingLinks) -> Any:
-        """The array `motions`, kept up to date."""
-        fluid = self._fluid
-        of = fluid.collision, fluid.lattice, fluid.case.domain.size
-        array = fluid.device.upload(moving.motions(*of, 0).astype(fluid.program.compute))
-        if moving.timed:
-            self._follow(array, lambda t: moving.motions(*of, t), 0.5)
-        return array
 
     def _mirror_sources(self, mirror: MirrorSource) -> Arrays:
         """The places of the mirrored populations in the array `f`, for steps of each parity."""

@@ -1,4 +1,4 @@
-"""Forces on bodies: the momentum that their links take from the fluid in a step."""
+"""Sums over links: the momentum that the links of bodies take from the fluid in a step."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,17 +9,69 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.physics.lattices import AXES
-from mpilbm.solids.body_links import BodyLinks, Selected
+from mpilbm.solids.body_links import BodyLinks, Chunks, Selected
 from mpilbm.solids.build import Geometry
 from mpilbm.solids.cut_links import centres
 from mpilbm.solids.entry_list import EntryList
 from mpilbm.solids.jump_forces import JumpForces
 from mpilbm.solver.boundary_lists import Arrays, BoundaryLists, Launched
-from mpilbm.solver.fields.host_copies import HostCopies, HostCopy
-from mpilbm.solver.memory.lists import body_bytes, force_columns, stress_values
+from mpilbm.solver.fields.plane_sums import HostCopies, Read
+from mpilbm.solver.memory_plan import body_bytes, force_columns, stress_values
 from mpilbm.solver.populations import Populations
 
 Floats = NDArray[np.float64]
+
+
+class LinkSums:
+    """Sums of what the measured links of lists give in a step, for each owner in each plane.
+
+    In double precision, in an order that depends neither on the number of ranks nor on the device
+    (see solids/body_links.py). `first`: how many entries of `lists` precede the measured ones.
+    """
+
+    def __init__(
+        self, fluid: Populations, lists: BoundaryLists, chunks: Chunks, columns: int, first: int = 0
+    ):
+        device = fluid.device
+        self.fluid, self.lists, self.columns = fluid, lists, columns
+        self._ranges, self._first = chunks.ranges, np.int32(first)
+        self._before: list[Launched] = []  # work that precedes the kernels
+        self._arrays: Arrays = {
+            "chunk_first": device.upload(chunks.first),
+            "chunk_entry": device.upload(chunks.entry + self._first),
+            "chunk_order": device.upload(chunks.order),
+            "chunk_sums": device.allocate(chunks.order.size * columns, "float64"),
+            "group_first": device.upload(chunks.start),
+        }
+        shape = len(chunks.group), columns
+        self._sums = device.allocate(shape[0] * columns, "float64")
+        self._copies = HostCopies(device, shape)
+        self._launches: dict[int, list[Launched]] = {}  # by the step within a period
+
+    def start_groups(self) -> Read | None:
+        """Enqueue the sums of the next step, (groups, columns) as in Chunks; None without any."""
+        fluid = self.fluid
+        if not self._sums.size:
+            return None
+        k = fluid.steps % fluid.context.period
+        if k not in self._launches or fluid.context.forces.timed:
+            arrays = self._arrays | fluid.current()
+            add = fluid.bind("force_sums", sum=self._sums, columns=self.columns, **arrays)
+            found = self._measuring(k % fluid.layout.parities, self._ranges, arrays)
+            self._launches[k] = [*found, (add, 0, self._sums.size)]
+        self._enqueue(self._launches[k])
+        return self._copies.start(self._sums)
+
+    def _measuring(
+        self, parity: int, ranges: tuple[tuple[int, int], ...], arrays: Arrays
+    ) -> list[Launched]:
+        """The kernels that add the entries of each chunk; `ranges`: see Chunks."""
+        return self.lists.measuring(self.fluid.bind, parity, ranges, **arrays)
+
+    def _enqueue(self, launches: list[Launched]) -> None:
+        self.lists.update()
+        for launch, begin, end in (*self._before, *launches):
+            launch(self.lists.stream, begin, end)
 
 
 class ByCell(NamedTuple):
@@ -36,7 +88,7 @@ class ByCell(NamedTuple):
     rho_jump: Floats
 
 
-class MomentumExchange:
+class MomentumExchange(LinkSums):
     """The bodies of `case.needs.weighed`, and the links that cross from fluid cells to them.
 
         F = sum over links of -c_i (f_i_in + f_opp_out) - u_wall (f_opp_out - f_i_in)
@@ -67,54 +119,32 @@ class MomentumExchange:
     reaches the body directly: so the force is that on the part of the body in the box.
 
     The bodies have separate lists here, which include links that a layout need not list, and which
-    do not change the step. Their kernels compute the incoming populations again, and add what the
-    links give in double precision, in an order that depends neither on the number of ranks nor on
-    the device (see solids/body_links.py).
+    do not change the step. Their kernels compute the incoming populations again.
     """
 
     def __init__(self, fluid: Populations, step_lists: BoundaryLists, geometry: Geometry):
-        self.fluid, case, device = fluid, fluid.case, fluid.device
-        links = BodyLinks.find(case, fluid.slab, geometry.lists)
-        device.require(int(body_bytes(case, fluid.slab, links).sum()), "the forces on bodies")
-        self._ranges = links.chunks.ranges
-        self.columns, self._first = force_columns(case), links.first_measured
+        case, device, slab = fluid.case, fluid.device, fluid.slab
+        links = BodyLinks.find(case, slab, geometry.lists)
+        device.require(int(body_bytes(case, slab, links).sum()), "the forces on bodies")
+        columns, groups = force_columns(case), links.chunks.group
         self.measured: tuple[EntryList, ...] = tuple(each.entries for each in links.measured)
-        self._jump = JumpForces.find(
-            case, fluid.slab, geometry, self.measured, links.chunks.group, self.columns
-        )
-        self.groups = self._jump.groups if self._jump else links.chunks.group
-        self._summed = _rows_of(links.chunks.group, self.groups)
-        self.lists = BoundaryLists(
-            fluid, replace(geometry, lists=links.lists), chained=case.needs.split, staged=True
-        )
-        self._states = self._state_copies((*links.staged, *links.measured), step_lists)
-        self._arrays = self._uploaded(links)
-        self._sums = device.allocate(self._summed.size * self.columns, "float64")
-        self._copies = HostCopies(device, self._sums.size)
-        self._launches: dict[int, list[Launched]] = {}  # by the step within a period
-
-    def _uploaded(self, links: BodyLinks) -> Arrays:
-        """The arrays and numbers that the kernels take, beside those of the lists."""
-        case, device, chunks = self.fluid.case, self.fluid.device, links.chunks
+        self._jump = JumpForces.find(case, slab, geometry, self.measured, groups, columns)
+        self.groups = self._jump.groups if self._jump else groups
+        self._summed = _rows_of(groups, self.groups)
+        of_bodies = replace(geometry, lists=links.lists)
+        lists = BoundaryLists(fluid, of_bodies, chained=case.needs.split, staged=True)
+        super().__init__(fluid, lists, links.chunks, columns, links.first_measured)
+        self._before = self._state_copies((*links.staged, *links.measured), step_lists)
         periodic = sum(1 << axis for axis, wraps in enumerate(case.domain.periodic) if wraps)
         box = dict(zip((f"box_{axis}" for axis in AXES), case.domain.size, strict=False))
-        arrays: Arrays = {
-            "periodic": periodic,
-            **box,
-            "chunk_first": device.upload(chunks.first),
-            "chunk_entry": device.upload(chunks.entry + np.int32(links.first_measured)),
-            "chunk_order": device.upload(chunks.order),
-            "chunk_sums": device.allocate(chunks.order.size * self.columns, "float64"),
-            "group_first": device.upload(chunks.start),
-        }
+        self._arrays |= {"periodic": periodic, **box}
         if case.needs.split and links.measured:
             cells = np.concatenate([each.entries.cells for each in links.measured])
             once = np.unique(np.concatenate([each.entries.cells for each in links.staged]))
             self._stress_rows = np.searchsorted(once, cells).astype(np.int32)
-            arrays["stress_cell"] = device.upload(self._stress_rows)
-            arrays["stress"] = device.allocate(once.size * stress_values(case), "float64")
-            arrays["first_measured"] = links.first_measured
-        return arrays
+            self._arrays["stress_cell"] = device.upload(self._stress_rows)
+            self._arrays["stress"] = device.allocate(once.size * stress_values(case), "float64")
+            self._arrays["first_measured"] = links.first_measured
 
     def _state_copies(
         self, selected: tuple[Selected, ...], step_lists: BoundaryLists
@@ -124,11 +154,9 @@ class MomentumExchange:
         rows = [each.rows for each in selected if each.entries.boundary.state(fluid.lattice)]
         found = []
         for mine, own in zip(rows, self.lists.states, strict=True):
-            launch = fluid.bind(
-                "copy_state", state=own.values, state_of_step=known[own.label].values,
-                state_rows=fluid.device.upload(mine), names=len(own.names),
-            )  # fmt: skip
-            found.append((launch, 0, own.values.size))
+            given = {"state": own.values, "state_of_step": known[own.label].values}
+            given |= {"state_rows": fluid.device.upload(mine), "names": len(own.names)}
+            found.append((fluid.bind("copy_state", **given), 0, own.values.size))
         return found
 
     def start(self) -> Callable[[], Floats]:
@@ -138,83 +166,57 @@ class MomentumExchange:
         and body in `groups`. The columns: F (D) and torque about the origin (3, in 2D 1); with
         `split` also pressure (D) and stress (D).
         """
-        fluid, t = self.fluid, self._crossing
-        if not self._sums.size:
-            return partial(self._in_groups, None, t)
-        k = fluid.steps % max(fluid.layout.parities, fluid.layout.buffers)
-        if k not in self._launches or fluid.context.forces.timed:
-            self._launches[k] = self._bound(k % fluid.layout.parities)
-        self._enqueue(self._launches[k])
-        return partial(self._in_groups, self._copies.start(self._sums), t)
+        return partial(self._in_groups, self.start_groups(), self._crossing)
 
     @property
     def _crossing(self) -> float:
         """The time at which populations of the next step cross half-way walls and faces."""
         return self.fluid.steps + 0.5 if self.fluid.steps >= 0 else 0
 
-    def _in_groups(self, copy: HostCopy | None, t: float) -> Floats:
+    def _in_groups(self, copy: Read | None, t: float) -> Floats:
         """The sums of all groups, with the share of a jump at time t."""
         shape = len(self.groups), self.columns
         found = self._jump.at(t).groups if self._jump else np.zeros(shape)
         if copy:
-            found[self._summed] += copy.read().reshape(-1, self.columns)
+            found[self._summed] += copy()
         return self.fluid.lattice.volume * found
-
-    def _enqueue(self, launches: list[Launched]) -> None:
-        self.lists.update()
-        for launch, begin, end in (*self._states, *launches):
-            launch(self.lists.stream, begin, end)
-
-    def _bound(self, parity: int) -> list[Launched]:
-        """The kernels for steps of this parity, bound to the current populations."""
-        bind, arrays = self.fluid.bind, self._arrays | self.fluid.current()
-        found = self._measuring(parity, self._ranges, arrays)
-        add = bind("force_sums", sum=self._sums, columns=self.columns, **arrays)
-        return [*found, (add, 0, self._sums.size)]
 
     def _measuring(
         self, parity: int, ranges: tuple[tuple[int, int], ...], arrays: Arrays
     ) -> list[Launched]:
-        """The kernels that add the entries of each chunk; `ranges`: see Chunks."""
         bind = self.fluid.bind
         found = self.lists.supplying(bind, parity, **arrays)
         if self.fluid.case.needs.split:
             found.append(self.lists.over_cells(bind, f"stress_{parity}", **arrays))
-        return found + self.lists.measuring(bind, parity, ranges, **arrays)
+        return found + super()._measuring(parity, ranges, arrays)
 
     @cached_property
-    def _single(self) -> tuple[Arrays, tuple[tuple[int, int], ...]]:
-        """The arrays and ranges of chunks of one entry each, in the order of `measured`."""
+    def _single(self) -> tuple[Arrays, tuple[tuple[int, int], ...], HostCopies, HostCopies]:
+        """Arrays and ranges of chunks of one entry each, as in `measured`; copies of results."""
         device, ends = self.fluid.device, np.cumsum([0, *(m.cells.size for m in self.measured)])
+        count, values = int(ends[-1]), stress_values(self.fluid.case)
         arrays: Arrays = {
-            "chunk_first": device.upload(np.arange(ends[-1] + 1, dtype=np.int32)),
-            "chunk_entry": device.upload(
-                np.arange(ends[-1], dtype=np.int32) + np.int32(self._first)
-            ),
-            "chunk_sums": device.allocate(int(ends[-1]) * self.columns, "float64"),
+            "chunk_first": device.upload(np.arange(count + 1, dtype=np.int32)),
+            "chunk_entry": device.upload(np.arange(count, dtype=np.int32) + self._first),
+            "chunk_sums": device.allocate(count * self.columns, "float64"),
         }
-        return arrays, tuple(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True))
-
-    @cached_property
-    def _cell_copies(self) -> tuple[HostCopies, HostCopies]:
-        sizes = self._single[0]["chunk_sums"].size, self._arrays["stress"].size
-        return HostCopies(self.fluid.device, sizes[0]), HostCopies(self.fluid.device, sizes[1])
+        sums = HostCopies(device, (count, self.columns))
+        stress = HostCopies(device, (self._arrays["stress"].size // values, values))
+        return arrays, tuple(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)), sums, stress
 
     def start_by_cell(self) -> Callable[[], ByCell]:
         """As `start` for each cell next to a body; requires `Needs.split` and `Needs.by_cell`."""
         if not self.measured:
             return partial(ByCell, np.zeros((0, self.columns)), np.zeros(0), np.zeros(0))
-        single, ranges = self._single
+        single, ranges, sums, stress = self._single
         arrays = self._arrays | self.fluid.current() | single
         parity = self.fluid.steps % self.fluid.layout.parities
         self._enqueue(self._measuring(parity, ranges, arrays))
-        sums, stress = self._cell_copies
         found = sums.start(single["chunk_sums"]), stress.start(self._arrays["stress"])
         return partial(self._by_cell, *found, self._crossing)
 
-    def _by_cell(self, sums: HostCopy, stress: HostCopy, t: float) -> ByCell:
-        rho = stress.read().reshape(-1, stress_values(self.fluid.case))[:, 0]
-        found = sums.read().reshape(-1, self.columns)
+    def _by_cell(self, sums: Read, stress: Read, t: float) -> ByCell:
+        found, rho = sums(), stress()[:, 0]
         rho_jump = np.zeros(len(found))
         if self._jump:
             cells = np.concatenate([each.cells for each in self.measured])

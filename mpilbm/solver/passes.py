@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -77,15 +77,11 @@ class Pass:
         the pass of the next step.
         """
         if self.offered and self.exchange.joint is not None and not timed:
-            return self._run_joint(self.exchange.joint, followed)
+            self.exchange.joint(self.bulk, *self.planes)
+            if not followed:  # its successor awaits the ghost planes itself; other work cannot
+                self.exchange.await_joint()
+            return None, None, None
         return (self._compute if self.alone else self._compute_and_exchange)(timed)
-
-    def _run_joint(self, joint: Runner, followed: bool) -> Events:
-        """One launch. Its successor awaits the ghost planes itself; other work cannot."""
-        joint(self.bulk, *self.planes)
-        if not followed:
-            self.exchange.await_joint()
-        return None, None, None
 
     def _compute(self, timed: bool) -> Events:
         begin = self.bulk.record(timed) if timed else None
@@ -146,13 +142,14 @@ def collide_stream(
     return Pass(fluid.context, grid, lists.followed(launch, k), exchange, offered)
 
 
+@dataclass(frozen=True)
 class StepWork:
     """The work of all steps t with t % period = k: the boundary lists, then each pass in turn."""
 
-    def __init__(
-        self, context: SlabContext, k: int, lists: list[BoundaryLists], passes: list[Pass]
-    ):
-        self.context, self.k, self.lists, self.passes = context, k, lists, passes
+    context: SlabContext
+    k: int
+    lists: list[BoundaryLists]
+    passes: list[Pass]
 
     @property
     def waited(self) -> float:
@@ -236,11 +233,6 @@ class TwoSteps:
         ways: dict[str, Callable[[], None]] = {"single steps": single}
         ways["two steps"] = partial(self.enqueue, GROUP)
         return fastest_way(context.device, key, math.prod(context.slab.shape), ways) == "two steps"
-
-    @staticmethod
-    def serves(steps: int) -> bool:
-        """Whether so many steps are whole groups."""
-        return steps % GROUP == 0
 
     def enqueue(self, steps: int) -> None:
         """Enqueue so many steps, a multiple of GROUP, from an even step on."""

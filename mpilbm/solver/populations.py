@@ -1,6 +1,6 @@
-"""The populations of one fluid on a slab: arrays, kernels, and the state for checkpoints."""
+"""The populations of a slab: arrays, kernels over them, and the state for checkpoints."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mpilbm.backends.interfaces import Array, Launch
-from mpilbm.codegen.program import OF, Access
+from mpilbm.codegen.program import OF, Access, Program
 from mpilbm.solver.context import SlabContext
 
 
@@ -25,7 +25,41 @@ class Group:
     attributes: dict[str, float] = field(default_factory=dict)
 
 
-class Populations:
+class CurrentState:
+    """Kernels of `program` over planes of the current populations; `context`: that of the slab."""
+
+    context: SlabContext
+    program: Program
+
+    def current(self) -> dict[str, Any]:
+        """The arrays with the outgoing populations of the last step, by the names of arguments."""
+        raise NotImplementedError
+
+    def bind(self, name: str, **arguments: Any) -> Launch:
+        """A kernel with its arguments; those that it does not take are ignored."""
+        return self.context.bind(name, **arguments)
+
+    def launch(self, name: str, begin: int, **arrays: Any) -> Launch:
+        """A kernel over planes of the state, for arrays that begin at plane `begin`.
+
+        It is valid for all steps with the same step % period, unless forces depend on time.
+        """
+        if name not in self.program.kernels:
+            name = f"{name}_{self.context.parity}"
+        origin = self.context.grid.ghost + begin
+        return self.bind(name, origin=origin, **(self.current() | arrays))
+
+    def enqueue(self, name: str, begin: int, end: int, **arrays: Any) -> None:
+        """Enqueue a kernel for planes begin..end of the state in the bulk stream."""
+        self.context.over_planes(self.launch(name, begin, **arrays), begin, end)
+
+    def over_block(self, name: str, begin: int, end: int, **arrays: Any) -> None:
+        """Run a kernel on planes begin..end of the state, and wait."""
+        self.enqueue(name, begin, end, **arrays)
+        self.context.device.synchronize()
+
+
+class Populations(CurrentState):
     """The populations of one fluid of a case.
 
     Step t has parity t % parities and, with two arrays, reads array t % 2 and writes the other.
@@ -71,10 +105,8 @@ class Populations:
 
     def numbers(self) -> dict[str, float]:
         """The rates of the collisions of this fluid and of its scalars, as kernel arguments."""
-        found = self.collision.arguments(self.fluid.viscosity, self.lattice)
-        for each in self.carried:
-            found |= {f"{name}{each.suffix}": rate for name, rate in each.numbers().items()}
-        return found
+        own = self.collision.arguments(self.fluid.viscosity, self.lattice)
+        return own | suffixed(self.carried, Populations.numbers)
 
     def bind(self, name: str, **arguments: Any) -> Launch:
         """A kernel of this fluid with its arguments; those that it does not take are ignored."""
@@ -87,40 +119,19 @@ class Populations:
     def current(self) -> dict[str, Array]:
         """The array with the outgoing populations of the last step, and those of the scalars."""
         own = {"f": self.f[self.steps % self.layout.buffers]}
-        return own | self._of_scalars(lambda each: each.current())
+        return own | suffixed(self.carried, Populations.current)
 
     def arrays(self, k: int) -> dict[str, Array]:
         """The arrays that steps t with t % period = k read (`f`, `f_in`) and write (`f_out`)."""
         source, target = (self.f[t % self.layout.buffers] for t in (k, k + 1))
         own = {"f": source, "f_in": source, "f_out": target}
-        return own | self._of_scalars(lambda each: each.arrays(k))
-
-    def _of_scalars(self, arrays: "Callable[[Populations], dict[str, Array]]") -> dict[str, Array]:
-        """The arrays of each scalar, with its suffix after their names."""
-        return {
-            f"{name}{each.suffix}": array
-            for each in self.carried
-            for name, array in arrays(each).items()
-        }
+        return own | suffixed(self.carried, lambda each: each.arrays(k))
 
     def list_reads(self, parity: int) -> list[Access]:
         """The accesses by which boundary kernels of this parity read."""
         kernels = self.program.kernels.values()
         lists = [k for k in kernels if k.over_links and k.parity == parity]
         return [access for kernel in lists for access in kernel.reads]
-
-    def enqueue(self, name: str, begin: int, end: int, **arrays: Any) -> None:
-        """Enqueue a kernel on planes begin..end of the current populations in the bulk stream."""
-        if name not in self.program.kernels:
-            name = f"{name}_{self.context.parity}"
-        origin = self.grid.ghost + begin
-        launch = self.bind(name, origin=origin, **(self.current() | arrays))
-        self.context.over_planes(launch, begin, end)
-
-    def over_block(self, name: str, begin: int, end: int, **arrays: Any) -> None:
-        """Run a kernel on planes begin..end of the current populations, and wait."""
-        self.enqueue(name, begin, end, **arrays)
-        self.device.synchronize()
 
     @property
     def group(self) -> Group:
@@ -131,10 +142,6 @@ class Populations:
         """The shape of the state of so many planes: (planes, values in a cell, rows, nx)."""
         return (planes, len(self.grid.slots), self.grid.rows, self.grid.nx)
 
-    def export(self, state: Array, begin: int, end: int) -> None:
-        """Enqueue copying the state of planes begin..end to an array, see `read_state`."""
-        self.enqueue("export", begin, end, state=state)
-
     def read_state(self, begin: int, end: int) -> np.ndarray:
         """The outgoing populations of planes begin..end, (end - begin, Q, rows, nx).
 
@@ -143,9 +150,16 @@ class Populations:
         """
         shape = self.state_shape(end - begin)
         state = self.device.allocate(prod(shape), self.program.widest)
-        self.export(state, begin, end)
+        self.enqueue("export", begin, end, state=state)
         return self.device.download(state).reshape(shape)
 
     def write_state(self, begin: int, state: np.ndarray) -> None:
         """The inverse of `read_state`."""
         self.over_block("import", begin, begin + len(state), state=self.device.upload(state))
+
+
+def suffixed(
+    fluids: Iterable[Populations], of: Callable[[Populations], dict[str, Any]]
+) -> dict[str, Any]:
+    """The arguments that `of` returns for each fluid, with its suffix after their names."""
+    return {f"{name}{each.suffix}": value for each in fluids for name, value in of(each).items()}

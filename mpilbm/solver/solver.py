@@ -10,24 +10,22 @@ from mpilbm.backends import Device
 from mpilbm.case.case import Case
 from mpilbm.codegen.program import FORCE, Program
 from mpilbm.halo import Exchanger
-from mpilbm.layouts import AnyGrid
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.sloped import middle_name
 from mpilbm.solids.build import Geometry
 from mpilbm.solver.boundary_lists import BoundaryLists, EntryState
 from mpilbm.solver.context import SlabContext
-from mpilbm.solver.coupled_fields import Coupled, Uncoupled
 from mpilbm.solver.fields.diagnostics import Diagnostics
 from mpilbm.solver.fields.flow_statistics import Statistics
 from mpilbm.solver.fields.sources import SlabCopies
+from mpilbm.solver.flow_state import Coupled, FlowState
 from mpilbm.solver.graph_replay import Recordings, StepsAhead
 from mpilbm.solver.initialise import InitialState
 from mpilbm.solver.momentum_exchange import MomentumExchange
-from mpilbm.solver.passes import Pass, StepWork, TwoSteps, collide_stream
+from mpilbm.solver.passes import GROUP, Pass, StepWork, TwoSteps, collide_stream
 from mpilbm.solver.populations import Group, Populations
-from mpilbm.solver.scalars.bounds import Bounds, Range, own_bounds
-from mpilbm.solver.scalars.transport import Transport
-from mpilbm.solver.state import FlowState
+from mpilbm.solver.scalar_bounds import Bounds, Range, own_bounds
+from mpilbm.solver.scalar_transport import Transport
 from mpilbm.solver.step_times import StepTimes
 
 
@@ -42,7 +40,8 @@ class Solver:
     ~ is a halo exchange, overlapped with the bulk planes of its pass (see passes.Pass). `steps` is
     the number of steps done; the passes repeat every `period` steps. `all`: the populations of
     all fluids, and those of the scalars, whose step is a part of that of the fluid. `bounds`: those
-    of the scalars that are watched, by label.
+    of the scalars that are watched, by label. `geometry`: solid cells, and the boundary lists that
+    the step runs; `grid`: the memory of the populations.
 
     The parts share a SlabContext and do not refer to the solver: without reference cycles all
     arrays are freed with the solver.
@@ -58,14 +57,20 @@ class Solver:
         program: Program,
     ):
         self.context = SlabContext.create(case, slab, geometry, device, exchanger, program)
-        self.period = max(case.layout.parities, case.layout.buffers)
+        self.case, self.slab, self.device = case, slab, device
+        self.exchanger, self.program = exchanger, program
+        self.geometry, self.grid = self.context.geometry, self.context.grid
+        self.period = self.context.period
         self.fluids = Populations.of_fluids(self.context)
         carried = self.fluids[0].carried
         self.all = (*self.fluids, *carried)
-        self.coupled = Coupled(self.context, self.fluids) if case.coupling else Uncoupled()
+        self.coupled = Coupled(self.context, self.fluids) if case.coupling else None
         self.lists = [self._lists(each) for each in self.all]
         self.streaming = [self._collide_streams(k) for k in range(self.period)]
-        self.work = [self._work(k) for k in range(self.period)]
+        self.work = [
+            StepWork(self.context, k, self.lists, [*self._before(k), *self.streaming[k]])
+            for k in range(self.period)
+        ]
         self.two_steps = TwoSteps.of(self.fluids, self.work) if self._recordable else None
         self.state = FlowState(self.context, self.fluids, self.coupled)
         self.diagnostics, self.initial = Diagnostics(self.state), InitialState(self.state)
@@ -86,50 +91,16 @@ class Solver:
 
     def _collide_streams(self, k: int) -> list[Pass]:
         """The pass of each fluid that ends steps t with t % period = k."""
-        following = (k + 1) % self.case.layout.parities
-        fields = self.coupled.arrays()
-        return [
-            collide_stream(fluid, lists, k, self.coupled.reads_of(fluid, following), **fields)
-            for fluid, lists in zip(self.fluids, self.lists, strict=False)
-        ]
+        following, coupled = (k + 1) % self.case.layout.parities, self.coupled
+        fields, found = coupled.arrays() if coupled else {}, []
+        for fluid, lists in zip(self.fluids, self.lists, strict=False):
+            reads = coupled.reads_of(fluid, following) if coupled else ()
+            found.append(collide_stream(fluid, lists, k, reads, **fields))
+        return found
 
-    def _work(self, k: int) -> StepWork:
-        return StepWork(self.context, k, self.lists, self.coupled.passes(k) + self.streaming[k])
-
-    @property
-    def case(self) -> Case:
-        """The case."""
-        return self.context.case
-
-    @property
-    def slab(self) -> Slab:
-        """The slab of the box that this solver computes."""
-        return self.context.slab
-
-    @property
-    def geometry(self) -> Geometry:
-        """Solid cells, and the boundary lists that the step runs."""
-        return self.context.geometry
-
-    @property
-    def device(self) -> Device:
-        """The device that holds the arrays."""
-        return self.context.device
-
-    @property
-    def exchanger(self) -> Exchanger:
-        """The exchanges of this rank."""
-        return self.context.exchanger
-
-    @property
-    def program(self) -> Program:
-        """The kernels' text and descriptions."""
-        return self.context.program
-
-    @property
-    def grid(self) -> AnyGrid:
-        """The memory of the populations."""
-        return self.context.grid
+    def _before(self, k: int) -> list[Pass]:
+        """The passes of the coupling before the fluids collide."""
+        return self.coupled.passes(k) if self.coupled else []
 
     @property
     def steps(self) -> int:
@@ -146,17 +117,19 @@ class Solver:
 
         The mean of the parities: a table of neighbours may be read every other step.
         """
-        program, parities = self.program, range(self.case.layout.parities)
-        size = dict.fromkeys((self.coupled.name, FORCE), np.dtype(program.compute).itemsize)
+        kernels, parities = self.program.kernels, self.case.layout.parities
+        size = dict.fromkeys(("field", FORCE), np.dtype(self.program.compute).itemsize)
         size["node_next"] = 4
-        usual, total = np.dtype(program.storage).itemsize, 0
-        for name in (n for parity in parities for n in self.coupled.step_kernels(parity)):
-            for side in (program.kernels[name].reads, program.kernels[name].writes):
-                total += sum(
-                    size[one] if one in size else usual * self.grid.width(slot)
-                    for one, slot in {(a.buffer, a.slot) for a in side}
-                )
-        return total // len(parities)
+        usual, total = np.dtype(self.program.storage).itemsize, 0
+        names = [f"collide_stream_{{}}{fluid.suffix}" for fluid in self.fluids]
+        for name in (*names, *(["show_{}"] if self.coupled else [])):
+            for kernel in (kernels[name.format(parity)] for parity in range(parities)):
+                for side in (kernel.reads, kernel.writes):
+                    total += sum(
+                        size[one] if one in size else usual * self.grid.width(slot)
+                        for one, slot in {(a.buffer, a.slot) for a in side}
+                    )
+        return total // parities
 
     def step(self) -> None:
         """Enqueue one time step: the boundary lists, then each pass with its halo exchange."""
@@ -174,7 +147,10 @@ class Solver:
             if length is None:
                 self.step()
             else:
-                self._replay(length)
+                seconds = self.recordings.play(length, partial(self._enqueue, length))
+                self.times.replayed(length, seconds)
+                self.steps += length
+                self.ahead.enqueued(length)
             steps -= length or 1
 
     def _recorded(self, steps: int) -> int | None:
@@ -189,15 +165,9 @@ class Solver:
         recordable = self.device.records and not self.context.timed
         return recordable and all(work.in_streams for work in self.work)
 
-    def _replay(self, length: int) -> None:
-        seconds = self.recordings.play(length, partial(self._enqueue, length))
-        self.times.replayed(length, seconds)
-        self.steps += length
-        self.ahead.enqueued(length)
-
     def _enqueue(self, steps: int) -> None:
         """The work of so many steps from the beginning of a period on."""
-        if self.two_steps and self.two_steps.serves(steps):
+        if self.two_steps and steps % GROUP == 0:
             return self.two_steps.enqueue(steps)
         for step in range(steps):
             self.work[step % self.period].enqueue(followed=step + 1 < steps)
@@ -214,7 +184,8 @@ class Solver:
     def settle(self) -> None:
         """Complete the initial state: ghost layers, and steps at a fixed velocity. Collective."""
         steps = self.initial.iterate
-        self.coupled.begin()
+        if self.coupled:
+            self.coupled.begin()
         self.resume(-steps)
         if steps:
             self.initial.hold(self.lists, self.streaming, self.ahead)
@@ -228,7 +199,8 @@ class Solver:
         if self.context.force_field:
             self.context.force_field.update(step)
         self.diagnostics.forget()
-        self.coupled.forget()
+        if self.coupled:
+            self.coupled.forget()
         self.device.synchronize()
         for each in self.streaming[(step - 1) % self.period]:
             each.exchange.start()
@@ -313,7 +285,7 @@ class Solver:
         return self.diagnostics.scalars()
 
     def own_bounds(self) -> dict[str, Range | None]:
-        """The least and largest values of scalars on this slab, see solver/scalars/bounds.py."""
+        """The least and largest values of scalars on this slab, see solver/scalar_bounds.py."""
         return own_bounds(self.context, self.initial.ranges)
 
     def watch(self, bounds: Mapping[str, Bounds]) -> None:

@@ -1,4 +1,4 @@
-"""Values that depend on time: body forces as kernel arguments, and arrays of boundary values."""
+"""Values that depend on time: body forces, as kernel arguments or arrays, and boundary values."""
 
 from collections.abc import Callable, Mapping
 
@@ -8,11 +8,16 @@ from numpy.typing import ArrayLike
 from mpilbm.backends import Device
 from mpilbm.backends.interfaces import Array, Event, Launch, Stream
 from mpilbm.case.case import Case
-from mpilbm.codegen.program import Kernel
+from mpilbm.codegen.program import FORCE, Kernel
 from mpilbm.core.errors import CaseError, FunctionError
+from mpilbm.core.formulas.values import FieldValue
+from mpilbm.layouts import AnyGrid
+from mpilbm.parallel.slabs import Slab
+from mpilbm.solids.build import Geometry
 from mpilbm.solver.graph_replay import MARKS_AHEAD, STEPS_AHEAD
 
-BUFFER_BYTES = 2**26
+BUFFER_BYTES = 2**26  # of the pinned copies of an array
+PART_CELLS = 2**20  # whose force the host evaluates together
 
 
 class ForceNumbers:
@@ -31,8 +36,10 @@ class ForceNumbers:
 
     def at(self, t: int) -> dict[str, float]:
         """The arguments at time t; before step 0 those at t = 0."""
-        found = [value.evaluate(self._size, max(t, 0)) for value in self._values]
-        return {name: number for numbers in found for name, number in numbers.items()}
+        found: dict[str, float] = {}
+        for value in self._values:
+            found |= value.evaluate(self._size, max(t, 0))
+        return found
 
     def follow(self, launch: Launch, kernel: Kernel) -> None:
         """From now on `update` sets the arguments of this launch that depend on time.
@@ -93,3 +100,60 @@ class TimedArray:
         self._device.copy(target, host, self._stream)
         self._buffers[k] = self._stream.record(), host
         self._count += 1
+
+
+class ForceField:
+    """The force in the cells of a slab and of its ghost planes.
+
+    After t steps the array holds the force at time t; in a step it is replaced after the boundary
+    lists, which use the force at t, and before the collision, which uses the force at t + 1. A
+    force that does not depend on time is copied once. Raises CaseError.
+
+    arguments  the array and the numbers of its memory, by the name of the kernel argument
+    timed      whether it changes with time
+    """
+
+    def __init__(
+        self, case: Case, slab: Slab, geometry: Geometry, grid: AnyGrid, device: Device, type: str
+    ):
+        self._case, self._slab, self._geometry = case, slab, geometry
+        self._grid, self._type = grid.beside(FORCE, case.dimensions), type
+        self._values = [value.field for value in case.force_on(0)]
+        self.timed = any(value is not None and value.timed for value in self._values)
+        self._array: Array = device.upload(self._at(0))
+        self._copies = TimedArray(device, device.stream("bulk"), self._array, self._at)
+        numbers = self._grid.arguments().items()
+        self.arguments = {name: number for name, number in numbers if name.startswith(FORCE)}
+        self.arguments[FORCE] = self._array
+
+    def update(self, t: int) -> None:
+        """Enqueue the force at time t; before step 0 that at t = 0."""
+        if self.timed:
+            self._copies.update(max(t, 0))
+
+    def _at(self, t: float) -> np.ndarray:
+        """The array at time t."""
+        found, slab, ghost = np.zeros(self._grid.count, self._type), self._slab, self._grid.ghost
+        beyond = (*range(-ghost, 0), *range(slab.planes, slab.planes + ghost))
+        own = [(begin, end - begin) for begin, end in slab.blocks(PART_CELLS)]
+        for local, count in [*((plane, 1) for plane in beyond), *own]:
+            plane = slab.global_plane(local)
+            if plane is None:
+                continue
+            numbers = self._planes(plane, plane + count, t)
+            for k in range(count):
+                for place, values in self._grid.planes_of(numbers[:, k], local + k, self._geometry):
+                    found[place : place + values.size] = values
+        return found
+
+    def _planes(self, begin: int, end: int, t: float) -> np.ndarray:
+        """The force in global planes begin … end - 1, (D, n, rows, nx); 0 for other components."""
+        found = np.zeros((len(self._values), end - begin, *self._slab.shape[1:]))
+        read: dict[int, np.ndarray] = {}  # the numbers of a field, which components share
+        for k, value in enumerate(self._values):
+            if isinstance(value, FieldValue):
+                key = id(value.field)
+                if key not in read:
+                    read[key] = value.field.planes(begin, end, t)
+                found[k] = read[key][..., value.component]
+        return found

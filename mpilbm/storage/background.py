@@ -75,20 +75,15 @@ class Job:
             self._left -= 1
             if self._left:
                 return
-            works = [] if self._stopped else self._next_works()
+            works: Sequence[Work] = ()
+            while self._stages and not works and not self._stopped:
+                works = self._stages.popleft()
             self._left = len(works)
         if not works:
             self._taken = time.monotonic() - self._begun
             self._ended.set()
         for work in works:
             self._pool.submit(self._run, work)
-
-    def _next_works(self) -> Sequence[Work]:
-        """The next stage that has any work."""
-        while self._stages:
-            if works := self._stages.popleft():
-                return works
-        return []
 
     def wait(self) -> None:
         """Wait until this rank's part is done, or has failed."""
@@ -158,11 +153,11 @@ class Background:
     @property
     def left(self) -> float:
         """Seconds that the files may still take, each as long as the slowest until now."""
-        busy = [job for job in self.jobs if job.state == "busy"]
-        return sum(max(self._longest or self._guess(job), job.seconds) for job in busy)
-
-    def _guess(self, job: Job) -> float:
-        return sum(place.bytes for place in job.file.places.values()) / GUESSED_BYTES_PER_SECOND
+        found = 0.0
+        for job in (each for each in self.jobs if each.state == "busy"):
+            size = sum(place.bytes for place in job.file.places.values())
+            found += max(self._longest or size / GUESSED_BYTES_PER_SECOND, job.seconds)
+        return found
 
     def settle(self, most: int = MOST_FILES) -> None:
         """Name the files that all ranks have written; collective.

@@ -23,9 +23,8 @@ from mpilbm.parallel.agree import together
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.slabs import Slab
 from mpilbm.storage.files import fresh, partial_of, system_errors
-from mpilbm.storage.partial_file import Describe
-from mpilbm.storage.places import Place
-from mpilbm.storage.planes import OwnFile, RootFile
+from mpilbm.storage.partial_file import Describe, Place
+from mpilbm.storage.planes import OwnFile, PlaneFile, RootFile
 
 if TYPE_CHECKING:
     import h5py
@@ -44,19 +43,35 @@ def compressed(plane: np.ndarray) -> bytes:
     return zlib.compress(shuffled.tobytes(), LEVEL)
 
 
-def offset(place: Place, planes: int, plane: int) -> tuple[int, ...]:
-    """The first element of a plane in a dataset of so many planes."""
-    axis = next(k for k, n in enumerate(place.shape) if n == planes)
-    return (*(0,) * axis, plane, *(0,) * (len(place.shape) - axis - 1))
+class Chunked(PlaneFile):
+    """A file of datasets in chunks of a plane; `shapes`: the shape and type of each.
+
+    `describe` creates them with the filters shuffle and gzip.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        comm: Communicator,
+        slabs: Sequence[Slab],
+        describe: Describe,
+        shapes: Shapes,
+    ):
+        super().__init__(path, comm, slabs, describe)
+        for name, (shape, kind) in shapes.items():
+            self.file.places[name] = Place(NOWHERE, shape, kind.str)
+
+    def write_chunk(self, file: "h5py.File", name: str, plane: int, chunk: bytes) -> None:
+        """Write the chunk of a plane of the box."""
+        self.file.require_room(len(chunk))  # HDF5 can crash on a full disk
+        shape = self.places[name].shape
+        place = [0] * len(shape)
+        place[shape.index(self.slab.shape[0])] = plane
+        file[name].id.write_direct_chunk(tuple(place), chunk)
 
 
-def places_of(shapes: Shapes) -> dict[str, Place]:
-    """The places of datasets in chunks."""
-    return {name: Place(NOWHERE, shape, kind.str) for name, (shape, kind) in shapes.items()}
-
-
-class CompressedParts(OwnFile):
-    """Threads of each rank compress its planes; `shapes` and `describe` as in CompressedFile.
+class CompressedParts(Chunked, OwnFile):
+    """Threads of each rank compress its planes.
 
     `<name>.<rank>.partial` has the chunks of a rank until rank 0 has copied them.
     """
@@ -73,8 +88,7 @@ class CompressedParts(OwnFile):
         self._output: IO[bytes] | None = None
         self._chunks: list[Chunk] = []
         self._of_ranks: list[list[Chunk]] = []  # on rank 0, after `gather`
-        super().__init__(path, comm, slabs, describe)
-        self.file.places |= places_of(shapes)
+        super().__init__(path, comm, slabs, describe, shapes)
         try:
             together(comm, self._open)
         except BaseException:
@@ -135,12 +149,10 @@ class CompressedParts(OwnFile):
             ]
             for _, plane, name, rank, start, size in chunks:
                 parts[rank].seek(start)
-                place = offset(self.places[name], self.slab.shape[0], plane)
-                self.file.require_room(size)  # HDF5 can crash on a full disk
-                file[name].id.write_direct_chunk(place, parts[rank].read(size))
+                self.write_chunk(file, name, plane, parts[rank].read(size))
 
     def discard(self) -> None:
-        """As in PlaneFile; also the part of this rank."""
+        """Remove the file unless it is committed, and the part of this rank."""
         with self._turn:
             if self._output is not None:
                 with suppress(OSError):  # on a full disk, of bytes that are discarded
@@ -149,32 +161,15 @@ class CompressedParts(OwnFile):
         super().discard()
 
 
-class CompressedFile(RootFile):
-    """Rank 0 compresses and writes; `shapes` has the shape and type of each dataset.
-
-    `describe` creates them with chunks of a plane and the filters shuffle and gzip.
-    """
-
-    def __init__(
-        self,
-        path: Path,
-        comm: Communicator,
-        slabs: Sequence[Slab],
-        describe: Describe,
-        shapes: Shapes,
-    ):
-        super().__init__(path, comm, slabs, describe)
-        self.file.places |= places_of(shapes)
+class CompressedFile(Chunked, RootFile):
+    """Rank 0 compresses and writes."""
 
     def _store(self, name: str, plane: int, data: np.ndarray) -> None:
         """Compress and write planes from `plane` on."""
         planes = data.reshape(-1, self.plane_bytes(name) // data.itemsize)
-        for k, chunk in enumerate(self._pool.map(compressed, planes)):
-            # HDF5 can crash on a full disk
-            self.file.require_room(len(chunk))
-            place = offset(self.places[name], self.slab.shape[0], plane + k)
+        for number, chunk in enumerate(self._pool.map(compressed, planes), plane):
             with system_errors(self.path):
-                self._hdf5[name].id.write_direct_chunk(place, chunk)
+                self.write_chunk(self._hdf5, name, number, chunk)
 
     @cached_property
     def _pool(self) -> ThreadPoolExecutor:
@@ -195,12 +190,12 @@ class CompressedFile(RootFile):
             del self._hdf5
 
     def seal(self) -> None:
-        """As in PlaneFile."""
+        """Complete the file, and seal it as PlaneFile does; collective."""
         self._close()
         super().seal()
 
     def discard(self) -> None:
-        """As in PlaneFile."""
+        """Remove the file unless it is committed; waits for no other rank."""
         with suppress(OSError):  # on a full disk, of bytes that are discarded
             self._close()
         super().discard()

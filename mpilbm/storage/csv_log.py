@@ -10,10 +10,9 @@ from typing import IO, Protocol
 
 from mpilbm.core.errors import FileSystemError
 from mpilbm.core.files.input_text import is_number
+from mpilbm.storage import tables
 from mpilbm.storage.files import sync, system_errors, whole
-from mpilbm.storage.tables import digests
-from mpilbm.storage.tables.aside import set_aside
-from mpilbm.storage.tables.digests import DamagedRowsError, Entry, digests_of
+from mpilbm.storage.tables import DamagedRowsError, Entry, digests_of
 
 # Rows are passed to the system at once, so that other programs see them. They are written to the
 # disk after this time and with each checkpoint; it limits what a power failure can take.
@@ -94,7 +93,7 @@ def intact_rows(path: Path, last: int | None = None) -> list[str]:
     steps = [step for step, _ in groups]
     begins = list(accumulate((len(each) for _, each in groups), initial=0))
     try:
-        count = digests.verified(
+        count = tables.verified(
             entries, steps, lambda k: _bytes(groups[k][1]), _checksum(header), last
         )
     except DamagedRowsError as error:
@@ -105,7 +104,7 @@ def intact_rows(path: Path, last: int | None = None) -> list[str]:
 def _digests(path: Path) -> tuple[int | None, list[Entry]] | None:
     """The checksum of the header and the entries of a CSV file; None if it has no digests."""
     try:
-        return digests.parsed(lines(digests_of(path).read_bytes()))
+        return tables.parsed(lines(digests_of(path).read_bytes()))
     except FileNotFoundError:
         return None
 
@@ -127,7 +126,7 @@ def _step(row: str) -> int | None:
 class Rows:
     """An open CSV file, on one rank, with `each` rows a step. Numbers are written with all digits.
 
-    Its digests are in a file next to it, see digests. `last` is the last row that a restart
+    Its digests are in a file next to it, see tables. `last` is the last row that a restart
     keeps, "" if there is none.
     """
 
@@ -138,7 +137,7 @@ class Rows:
         groups = [rows[k : k + each] for k in range(0, len(rows), each)]
         begin = self._crc = _checksum(self.header)
         kept = [(int(group[0].partition(",")[0]), _bytes(group)) for group in groups]
-        entries = list(digests.chained(kept, begin))
+        entries = list(tables.chained(kept, begin))
         if entries:
             self._crc = entries[-1].crc
         # digests of other rows would show damage if a crash kept the new ones from being written
@@ -146,7 +145,7 @@ class Rows:
         with whole(path) as file:
             file.writelines(f"{row}\n" for row in [self.header, *rows])
         with whole(digests_of(path)) as file:
-            file.write(digests.text_of(begin, entries))
+            file.write(tables.text_of(begin, entries))
         # unbuffered: if the disk is full, closing a file does not try to write again
         self.file = open(path, "ab", buffering=0)  # noqa: SIM115 (open for the whole run)
         self.digests = open(digests_of(path), "ab", buffering=0)  # noqa: SIM115
@@ -161,10 +160,10 @@ class Rows:
         except DamagedRowsError as error:
             raise FileSystemError(
                 f"{self.path}: line {error.number} is damaged: {error} (compared with "
-                f"{digests_of(self.path).name}); {digests.FIX}"
+                f"{digests_of(self.path).name}); {tables.FIX}"
             ) from None
         if rows and header != self.header:
-            set_aside([self.path], last, "columns")
+            tables.set_aside([self.path], last, "columns")
             return []
         return up_to(last, rows, self.header.count(",") + 1, self.path, self.each)
 
@@ -176,10 +175,10 @@ class Rows:
         """Write the rows of a step; OSError with the name of the file if that fails."""
         numbers = ([str(step), *(repr(float(value)) for value in row)] for row in rows)
         content = "".join(",".join(row) + "\n" for row in numbers).encode()
-        (entry,) = digests.chained([(step, content)], self._crc)
+        (entry,) = tables.chained([(step, content)], self._crc)
         with system_errors(self.path):
             _append(self.file, content)
-            _append(self.digests, digests.line_of(entry).encode())
+            _append(self.digests, tables.line_of(entry).encode())
         self._crc = entry.crc
         if monotonic() - self._synced >= SYNC_SECONDS:
             self.sync()

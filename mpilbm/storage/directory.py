@@ -12,9 +12,9 @@ from mpilbm.core.errors import CaseError, CommandError
 from mpilbm.core.files import hdf5
 from mpilbm.core.units import counted, in_words
 from mpilbm.storage import own_files
-from mpilbm.storage.checkpoint_names import existing
 from mpilbm.storage.files import PARTIAL, obstacle
 from mpilbm.storage.lock import LOCK, NO_LOCKS, FolderLock
+from mpilbm.storage.own_files import existing
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case
@@ -73,13 +73,18 @@ class RunDirectory:
         try:
             self._recover()
             owned = own_files.owned(self.path)
-            _require_files(owned)
+            for path in owned:  # no output replaces a pipe, a socket or a device
+                problem = "" if path.is_symlink() else obstacle(path, overwrite=True)
+                if problem:
+                    raise CommandError(f"{path}: {problem}, or another folder with --output DIR")
             others = [path for path in owned if not path.name.endswith(PARTIAL)]
             if others and restart is None and not overwrite:
+                names = [path.name for path in others]
+                more = f" and {len(names) - 3} more" if len(names) > 3 else ""
                 raise CommandError(
-                    f"{self.path} holds the files of an earlier run ({_some(others)}); write "
-                    "elsewhere with --output DIR, continue with --restart auto, or replace them "
-                    "with --overwrite"
+                    f"{self.path} holds the files of an earlier run ({', '.join(names[:3])}{more})"
+                    "; write elsewhere with --output DIR, continue with --restart auto, or replace "
+                    "them with --overwrite"
                 )
             if overwrite:
                 _refuse_inputs(case, others)
@@ -167,8 +172,8 @@ def _refuse_inputs(case: "Case", replaced: list[Path]) -> None:
     for k, body in enumerate(case.bodies):
         name = (body.mask or "").rpartition(":")[0]
         inputs.append((f"body.{k}.mask", case.directory / name if name else None))
-        inputs += [(f"body.{body.label}.shape", file) for file in body.shape.files()
-                   ] if body.shape else []  # fmt: skip
+        shape_files = body.shape.files() if body.shape else ()
+        inputs += [(f"body.{body.label}.shape", file) for file in shape_files]
     files = {path.resolve() for path in replaced if not path.is_symlink()}
     for where, path in inputs:
         if path is not None and path.resolve() in files:
@@ -180,20 +185,7 @@ def _refuse_inputs(case: "Case", replaced: list[Path]) -> None:
             )
 
 
-def _require_files(paths: list[Path]) -> None:
-    """CommandError if an output would replace a pipe, a socket or a device."""
-    for path in paths:
-        if not path.is_symlink() and (problem := obstacle(path, overwrite=True)):
-            raise CommandError(f"{path}: {problem}, or another folder with --output DIR")
-
-
 def disk_bytes(case: "Case", first: int = 0) -> int:
     """Bytes that the outputs of a run from step `first` to its last will need."""
     last = max(first, case.run.steps)
     return sum(output.disk_bytes(case, output.times(first, last)) for output in case.outputs)
-
-
-def _some(paths: list[Path]) -> str:
-    """The names of the first files, and how many more there are."""
-    names = [path.name for path in paths]
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

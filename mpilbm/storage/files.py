@@ -8,9 +8,10 @@ break the link, following it would replace a file that the user has not named.
 import errno
 import mmap
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -40,11 +41,8 @@ def fresh(path: Path, mode: str = "wb", **options: Any) -> IO:
     An existing file or symbolic link of this name is removed; the target of a link is not changed.
     """
     path.unlink(missing_ok=True)
-    return open(path, mode, opener=_exclusive, **options)
-
-
-def _exclusive(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_EXCL | os.O_NOFOLLOW, 0o666)
+    flags = os.O_EXCL | os.O_NOFOLLOW
+    return open(path, mode, opener=lambda name, more: os.open(name, more | flags, 0o666), **options)
 
 
 @contextmanager
@@ -107,14 +105,9 @@ def system_errors(path: Path | str) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError) as error:
-        number = getattr(error, "errno", None) or _number_in(str(error)) or errno.EIO
+        in_message = re.search(r"errno = (\d+)", str(error))  # of HDF5
+        number = getattr(error, "errno", None) or int(in_message[1] if in_message else errno.EIO)
         raise OSError(number, os.strerror(number), str(path)) from error
-
-
-def _number_in(text: str) -> int | None:
-    """The error number in a message of HDF5."""
-    _, found, rest = text.partition("errno = ")
-    return int(rest.split(",")[0]) if found else None
 
 
 def obstacle(path: Path, overwrite: bool = False, how: str = "remove the file first") -> str:
@@ -154,9 +147,7 @@ def require_replaceable(path: Path, overwrite: bool = False) -> None:
         raise CommandError(f"{path}: {problem}")
 
 
-@contextmanager
-def replaced(path: Path, mode: str = "w") -> Iterator[IO]:
+def replaced(path: Path, mode: str = "w") -> AbstractContextManager[IO]:
     """A file to write, see `whole`; CommandError if another file at `path` is not replaced."""
     require_replaceable(path)
-    with whole(path, mode) as file:
-        yield file
+    return whole(path, mode)

@@ -32,14 +32,12 @@ class Holder(NamedTuple):
     @property
     def alive(self) -> bool:
         """Whether the process runs; False for processes of other hosts, where this is unknown."""
-        if self.host != socket.gethostname():
+        if self.elsewhere:
             return False
         try:
             os.kill(self.pid, 0)
-        except ProcessLookupError:
-            return False
-        except PermissionError:
-            pass
+        except OSError as error:
+            return not isinstance(error, ProcessLookupError)
         return True
 
 
@@ -92,20 +90,17 @@ class FolderLock:
             self.problem = error.strerror or str(error)
         if held:
             file.close()
+            remove = ""  # only the user knows the state of a holder of another host
+            if self.problem and holder and holder.elsewhere:
+                remove = f"remove {self.path} if it has ended ({NO_LOCKS}: {self.problem}), "
             raise CommandError(
                 f"{self.directory} is in use by {holder or 'another process'}; wait for it, "
-                f"{self._if_ended(holder)}or write elsewhere with --output DIR"
+                f"{remove}or write elsewhere with --output DIR"
             )
         if text and not holder:
             file.close()
             raise _no_lock(self.path)
         return holder
-
-    def _if_ended(self, holder: Holder | None) -> str:
-        """What to do about a holder of another host, of which only the user knows the state."""
-        if not (self.problem and holder and holder.elsewhere):
-            return ""
-        return f"remove {self.path} if it has ended ({NO_LOCKS}: {self.problem}), "
 
     def remove(self) -> None:
         """Remove the lock file; the lock remains until `close`."""

@@ -16,8 +16,7 @@ from mpilbm.core import registry
 from mpilbm.core.errors import CommandError
 from mpilbm.storage.file_system import PROBE
 from mpilbm.storage.files import PARTIAL
-from mpilbm.storage.tables import aside
-from mpilbm.storage.tables.digests import ENDING
+from mpilbm.storage.tables import BEFORE, ENDING, parts_of
 
 SUMMARY = "summary.json"
 STEADY = "steady.csv"  # the residuals of run.steady
@@ -57,8 +56,8 @@ def _complete(name: str) -> str:
 
 def _with_aside(name: str) -> str:
     """A regular expression for a name of Output.files, also of a file that was set aside."""
-    stem, step, ending = (expression(part) for part in aside.parts_of(name))
-    return f"{stem}({aside.BEFORE})?{step}{ending}"
+    stem, step, ending = (expression(part) for part in parts_of(name))
+    return f"{stem}({BEFORE})?{step}{ending}"
 
 
 def expression(name: str) -> str:
@@ -127,3 +126,18 @@ def _remove(folder: Path) -> None:
     """Remove a subfolder of mpilbm if it exists and is empty."""
     if folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir()):
         folder.rmdir()
+
+
+PATTERN = "checkpoint_*.h5"
+
+
+def existing(directory: Path | str) -> list[tuple[int, Path]]:
+    """(step, path) of the checkpoints in a folder, in the order of their steps."""
+    steps = ((step_in_name(path), path) for path in Path(directory).glob(PATTERN))
+    return sorted((step, path) for step, path in steps if step is not None)
+
+
+def step_in_name(path: Path | str) -> int | None:
+    """The step in the name of a checkpoint; None if the name has another form."""
+    match = re.fullmatch(r"checkpoint_([0-9]{9,})\.h5", Path(path).name)
+    return int(match[1]) if match else None

@@ -1,5 +1,8 @@
 """One file of planes under its temporary name: created by HDF5, filled by writes at known places.
 
+The places of its datasets are those that HDF5 reserves, so that ranks can write without HDF5. Its
+digest is computed from the bytes in memory that were to be written.
+
 Nothing here is collective: `planes` decides which rank calls what.
 """
 
@@ -27,15 +30,134 @@ from mpilbm.storage.files import (
     write,
     write_mapped,
 )
-from mpilbm.storage.places import Place, find_places
-from mpilbm.storage.seal import Seal
+
+if TYPE_CHECKING:
+    import h5py
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import DTypeLike
 
 if TYPE_CHECKING:
     import h5py
 
+    from mpilbm.parallel.communicator import Communicator
+import zlib
+
+from mpilbm.core.files.file_digest import piece_sums, trailer
+from mpilbm.parallel.communicator import Communicator
+
 METADATA_BYTES = 1 << 20
 
 Describe = Callable[["h5py.File"], None]  # creates groups, attributes and datasets
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a dataset is in its file: byte offset, shape and type."""
+
+    offset: int
+    shape: tuple[int, ...]
+    dtype: str
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the dataset."""
+        return prod(self.shape) * np.dtype(self.dtype).itemsize
+
+
+def dataset(
+    parent: "h5py.Group", name: str, shape: tuple[int, ...], dtype: DTypeLike
+) -> "h5py.Dataset":
+    """Create a contiguous dataset; its place is reserved at once and not filled."""
+    import h5py
+
+    plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    plist.set_layout(h5py.h5d.CONTIGUOUS)
+    plist.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+    plist.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+    plist.set_obj_track_times(False)
+    space = h5py.h5s.create_simple(tuple(shape))
+    kind = h5py.h5t.py_create(np.dtype(dtype), logical=True)
+    return h5py.Dataset(h5py.h5d.create(parent.id, name.encode(), kind, space, plist))
+
+
+def find_places(file: "h5py.File") -> dict[str, Place]:
+    """Name -> Place of all contiguous datasets of numbers."""
+    import h5py
+
+    found = {}
+
+    def visit(name: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset) and item.id.get_offset() is not None:
+            found[name] = Place(item.id.get_offset(), item.shape, item.dtype.str)
+
+    file.visititems(visit)
+    return found
+
+
+def open_parallel(path: "Path", mode: str, comm: "Communicator") -> "h5py.File":
+    """Open a file on all ranks with MPI-IO; collective."""
+    return open_file(path, mode, driver="mpio", comm=comm)
+
+
+class Seal:
+    """Collects the crc32 of the planes that this rank writes to the datasets in `places`.
+
+    A dataset written plane by plane has a crc32 for each plane, a dataset written at once has one.
+    The rest of the file, which HDF5 wrote, is read to compute its crc32.
+    """
+
+    def __init__(self, places: dict[str, Place], planes: int):
+        self.places, self.planes = places, planes
+        self.sums: dict[str, np.ndarray] = {}
+
+    def note(self, name: str, plane: int, view: memoryview) -> None:
+        """`view` holds the bytes of whole planes from `plane` on; in any thread."""
+        sums = self.sums.setdefault(name, np.zeros(self.planes, np.uint32))
+        size = self.places[name].bytes // self.planes
+        for k, begin in enumerate(range(0, len(view), size) if size else ()):
+            sums[plane + k] = zlib.crc32(view[begin : begin + size])
+
+    def note_whole(self, name: str, view: memoryview) -> None:
+        """`view` holds the bytes of the whole dataset."""
+        self.sums[name] = np.array([zlib.crc32(view)], np.uint32)
+
+    def gather(self, comm: Communicator, begin: int, end: int) -> None:
+        """Collect the sums of all planes on rank 0; each rank has those of planes begin..end."""
+        own = {name: self.sums[name][begin:end] for name in self.by_planes}
+        parts = comm.gather(own)
+        if parts is None:
+            return
+        for name in {name for part in parts for name in part}:
+            self.sums[name] = np.concatenate([part[name] for part in parts if name in part])
+
+    @property
+    def by_planes(self) -> list[str]:
+        """The datasets of which this rank has written planes, or all if it has collected them."""
+        return [name for name, sums in self.sums.items() if len(sums) == self.planes]
+
+    def trailer(self, number: int, size: int) -> bytes:
+        """The bytes to append to the file of `size` bytes with this descriptor; on rank 0."""
+        extents: list[Extent] = []
+        sums: list[np.ndarray] = []
+        end = 0
+
+        def rest(until: int) -> None:
+            if end < until:
+                extents.append(Extent(end, 1, until - end))
+                sums.append(piece_sums(number, extents[-1], range(1)))
+
+        for name in sorted(self.sums, key=lambda name: self.places[name].offset):
+            place, pieces = self.places[name], len(self.sums[name])
+            if place.bytes:
+                rest(place.offset)
+                extents.append(Extent(place.offset, pieces, place.bytes // pieces))
+                sums.append(self.sums[name])
+                end = extents[-1].end
+        rest(size)
+        return trailer(extents, np.concatenate(sums))
 
 
 class PartialFile:

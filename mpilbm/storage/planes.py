@@ -17,7 +17,7 @@ and rank 0 appends a digest of all bytes, syncs the file and renames it.
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
@@ -27,8 +27,7 @@ from mpilbm.parallel.communicator import Communicator, MessagePassing
 from mpilbm.parallel.slabs import Slab
 from mpilbm.storage.file_system import best_writer, threads_write
 from mpilbm.storage.files import system_errors
-from mpilbm.storage.partial_file import Describe, PartialFile
-from mpilbm.storage.places import Place, open_parallel
+from mpilbm.storage.partial_file import Describe, PartialFile, Place, open_parallel
 
 if TYPE_CHECKING:
     import h5py
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 BLOCK_BYTES = 16 << 20
 
 Block = Callable[[int, int], np.ndarray]  # (begin, end) -> local planes begin..end
-File = TypeVar("File", bound="PlaneFile")
 
 
 def blocks(planes: int, plane_bytes: int) -> list[tuple[int, int]]:
@@ -67,17 +65,22 @@ class PlaneFiles:
     def create(self, name: str, describe: Describe) -> "PlaneFile":
         """A file to write, as a context manager: without `commit()` it is removed. Collective.
 
-        `describe(h5file)` creates its groups, attributes and, by `places.dataset`, its datasets.
+        `describe(h5file)` creates its groups, attributes and, by `partial_file.dataset`, its
+        datasets.
         """
-        kinds = {"own": OwnFile, "mpio": CollectiveFile, "root": RootFile}
-        return self._open(kinds[self.writer], name, describe)
+        kinds: dict[str, type[PlaneFile]] = {
+            "own": OwnFile,
+            "mpio": CollectiveFile,
+            "root": RootFile,
+        }
+        return kinds[self.writer](*self._of(name), describe, self._threads_write)
 
     def create_own(self, name: str, describe: Describe) -> "OwnFile":
         """As `create`, if `in_threads`."""
-        return self._open(OwnFile, name, describe)
+        return OwnFile(*self._of(name), describe, self._threads_write)
 
-    def _open(self, of: "type[File]", name: str, describe: Describe) -> "File":
-        return of(self.directory / name, self.comm, self.slabs, describe, self._threads_write)
+    def _of(self, name: str) -> tuple[Path, Communicator, Sequence[Slab]]:
+        return self.directory / name, self.comm, self.slabs
 
     @cached_property
     def _threads_write(self) -> str:
@@ -132,6 +135,9 @@ class PlaneFile:
 
         `end` is at most `blocks` of a plane's bytes after `begin`.
         """
+        together(self.comm, self._write, name, block)
+
+    def _write(self, name: str, block: Block) -> None:
         raise NotImplementedError
 
     def put(self, name: str, values: Any) -> None:
@@ -173,10 +179,6 @@ class RootFile(PlaneFile):
         """All planes on rank 0, none on the others."""
         return (0, self.slab.shape[0] if self.comm.rank == 0 else 0)
 
-    def write(self, name: str, block: Block) -> None:
-        """As in PlaneFile."""
-        together(self.comm, self._write, name, block)
-
     def _write(self, name: str, block: Block) -> None:
         failure = None
         plane_bytes, dtype = self.plane_bytes(name), np.dtype(self.places[name].dtype)
@@ -214,10 +216,6 @@ class RootFile(PlaneFile):
 
 class OwnFile(PlaneFile):
     """Each rank writes its own planes to their places."""
-
-    def write(self, name: str, block: Block) -> None:
-        """As in PlaneFile."""
-        together(self.comm, self._write, name, block)
 
     def _write(self, name: str, block: Block) -> None:
         for begin, end in blocks(self.slab.planes, self.plane_bytes(name)):
@@ -260,7 +258,7 @@ class OwnFile(PlaneFile):
         self.file.publish()
 
     def commit(self) -> None:
-        """As in PlaneFile, when the parts of all ranks are on the disk."""
+        """Seal and rename the file, when the parts of all ranks are on the disk; collective."""
         together(self.comm, self.flush)
         super().commit()
 
@@ -269,10 +267,10 @@ class CollectiveFile(PlaneFile):
     """All ranks write their own planes with MPI-IO."""
 
     def write(self, name: str, block: Block) -> None:
-        """As in PlaneFile. Opening and closing are collective, the writes are not."""
+        """Fill a dataset; opening and closing the file are collective, the writes are not."""
         file = together(self.comm, self._open, waits=True)
         try:
-            together(self.comm, self._write, name, file[name], block)
+            together(self.comm, self._write_to, file[name], name, block)
         except MpilbmError:  # on all ranks, so all can close
             together(self.comm, self._close, file, waits=True)
             raise
@@ -282,8 +280,8 @@ class CollectiveFile(PlaneFile):
         with system_errors(self.path):
             return open_parallel(self.file.partial, "r+", self.comm)
 
-    def _write(self, name: str, target: "h5py.Dataset", block: Block) -> None:
-        axis = next(k for k, n in enumerate(target.shape) if n == self.slab.shape[0])
+    def _write_to(self, target: "h5py.Dataset", name: str, block: Block) -> None:
+        axis = target.shape.index(self.slab.shape[0])
         for begin, end in blocks(self.slab.planes, self.plane_bytes(name)):
             first, last = self.slab.begin + begin, self.slab.begin + end
             shape = (*target.shape[:axis], end - begin, *target.shape[axis + 1 :])

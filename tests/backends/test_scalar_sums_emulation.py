@@ -6,7 +6,7 @@ from support.emulated_device import EmulatedDevice, command
 from support.scalars import carried, flow, scalar_state, setting
 from support.slabs import Cluster
 
-from mpilbm.solver.scalars.link_fluxes import over_owners
+from mpilbm.solver.scalar_transport import over_owners
 
 pytestmark = pytest.mark.skipif(command() is None, reason="no C++ compiler")
 NUSSELT = {"name": "nusselt", "every": 1, "scalar": "T", "axis": "y", "difference": 1.0}

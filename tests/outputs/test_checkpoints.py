@@ -16,7 +16,7 @@ from mpilbm.outputs.core import restart
 from mpilbm.outputs.core.base import next_multiple
 from mpilbm.outputs.snapshot import Snapshot
 from mpilbm.solver.populations import Group
-from mpilbm.storage.checkpoint_names import existing
+from mpilbm.storage.own_files import existing
 from mpilbm.storage.partial_file import PartialFile
 
 

@@ -8,7 +8,7 @@ from support.slabs import Cluster
 
 from mpilbm.case.case import parse_case
 from mpilbm.core.errors import CaseError
-from mpilbm.solver.scalars.link_fluxes import over_owners
+from mpilbm.solver.scalar_transport import over_owners
 from mpilbm.view.results.tables import read_table
 
 DOUBLE = {"compute": "float64", "storage": "float64"}

@@ -14,7 +14,7 @@ from support.mpirun import MPIRUN, python, with_mpirun
 from mpilbm.core.files.file_digest import verify
 from mpilbm.core.machine import cache
 from mpilbm.parallel import launcher
-from mpilbm.storage.checkpoint_names import existing
+from mpilbm.storage.own_files import existing
 
 CASE = """
 title = "faults"

@@ -19,7 +19,7 @@ from mpilbm.run.ending import stopping
 from mpilbm.run.ending.interrupts import interrupts
 from mpilbm.solver.solver import Solver
 from mpilbm.storage.background import Background
-from mpilbm.storage.checkpoint_names import existing
+from mpilbm.storage.own_files import existing
 
 OUTPUTS = [
     {"name": "checkpoint", "every": 10},

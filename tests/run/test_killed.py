@@ -15,7 +15,7 @@ import mpilbm
 from mpilbm.backends.cpu import compiler
 from mpilbm.core.machine import cache
 from mpilbm.outputs.core.series import read
-from mpilbm.storage.checkpoint_names import existing
+from mpilbm.storage.own_files import existing
 
 KINDS = [
     {"name": "picture", "every": 10},

@@ -13,8 +13,8 @@ from mpilbm.case.case import parse_case
 from mpilbm.core.errors import CommandError, FileSystemError, NonFiniteError, StoppedEarly
 from mpilbm.solver.solver import Solver
 from mpilbm.solver.step_times import EVERY, StepTimes
-from mpilbm.storage.checkpoint_names import existing
 from mpilbm.storage.csv_log import Rows
+from mpilbm.storage.own_files import existing
 
 
 def test_a_run_leaves_all_its_files(tmp_path):

@@ -12,9 +12,9 @@ from mpilbm.physics.scalars.boundaries.outflow import ScalarOutflow
 from mpilbm.run import steady
 from mpilbm.run.checks.alarms import Alarm
 from mpilbm.run.simulation import Simulation
-from mpilbm.solver.scalars.bounds import Bounds
+from mpilbm.solver.scalar_bounds import Bounds
 from mpilbm.solver.solver import Solver
-from mpilbm.storage.checkpoint_names import existing
+from mpilbm.storage.own_files import existing
 
 MANY = {"name": "value", "where": ["x-", "x+", "y-", "y+"]}
 

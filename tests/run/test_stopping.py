@@ -17,7 +17,7 @@ from mpilbm.parallel.ranks import Serial
 from mpilbm.run.ending.stopping import INTERVAL, Signals, Stopping, time_limit
 from mpilbm.run.progress import Progress, say
 from mpilbm.solver.solver import Solver
-from mpilbm.storage.checkpoint_names import existing
+from mpilbm.storage.own_files import existing
 
 
 class Clock:

@@ -133,8 +133,12 @@ def test_the_pressure_at_rest_is_left_out():
     tables = flow("D2Q9", force=STILL)
     tables["initial"] = {"u": [0, 0]}
     tables["body"].append(
-        {"label": "half", "shape": {"name": "box", "lower": [5, 4], "upper": [8, 7]},
-         "boundary": {"name": "bounce_back"}})  # fmt: skip
+        {
+            "label": "half",
+            "shape": {"name": "box", "lower": [5, 4], "upper": [8, 7]},
+            "boundary": {"name": "bounce_back"},
+        }
+    )
     for offset in (True, False):
         precision = PRECISIONS["double"] | {"offset": offset}
         found = sample(Cluster(tables | {"precision": precision}).start().run(2))
@@ -205,15 +209,19 @@ def test_torque_between_rotating_cylinders(tmp_path):
     shape = {"name": "sphere", "centre": [n / 2, n / 2], "radius": inner}
     body = [
         {"label": "inner", "shape": shape, "boundary": spin},
-        {"label": "outer", "mask": str(tmp_path / "outer.npy"),
-         "boundary": {"name": "bounce_back"}},
-    ]  # fmt: skip
+        {
+            "label": "outer",
+            "mask": str(tmp_path / "outer.npy"),
+            "boundary": {"name": "bounce_back"},
+        },
+    ]
     tables = flow("D2Q9", size=[n, n], body=body, initial={"u": [0, 0]}, force=STILL)
     tables |= {"fluid": {"viscosity": nu}, "run": {"steps": 3000}, "backend": {"name": "cpu"}}
     tables["output"] = [OUTPUT | {"every": 3000}]
     run(parse_case(tables, "test.toml"), Serial(), tmp_path / "out")
-    torque = [rows(tmp_path / f"out/forces_{label}.csv")[-1]["torque_z"]
-              for label in ("inner", "outer")]  # fmt: skip
+    torque = [
+        rows(tmp_path / f"out/forces_{label}.csv")[-1]["torque_z"] for label in ("inner", "outer")
+    ]
     exact = 4 * np.pi * nu * speed * inner**2 * outer**2 / (outer**2 - inner**2)
     assert torque[1] == pytest.approx(-torque[0], rel=1e-3)
     assert torque[1] == pytest.approx(exact, rel=0.08)  # staircases
@@ -297,12 +305,16 @@ def test_coefficients_use_the_projected_area_of_each_body(tmp_path, lattice, siz
         ({"velocity": [0.1, 0, 0]}, {"c_d +x": "x", "c_l +z": "z", "c_s +y": "y"}),
         ({"velocity": [0, 0, 0.1]}, {"c_d +z": "z", "c_l +y": "y", "c_s +x": "x"}),
         ({"velocity": [-0.1, 0, 0]}, {"c_d -x": "-x", "c_l +z": "z", "c_s -y": "-y"}),
-        ({"velocity": [0.1, 0, 0], "lift": [0.5, 2, 0]},
-         {"c_d +x": "x", "c_l +y": "y", "c_s -z": "-z"}),
-        ({"velocity": [0.06, 0, 0.08], "area": 9.0, "lift": [0, 0, 1]},
-         {"c_d +0.6x+0.8z": None, "c_l -0.8x+0.6z": None, "c_s +y": "y"}),
+        (
+            {"velocity": [0.1, 0, 0], "lift": [0.5, 2, 0]},
+            {"c_d +x": "x", "c_l +y": "y", "c_s -z": "-z"},
+        ),
+        (
+            {"velocity": [0.06, 0, 0.08], "area": 9.0, "lift": [0, 0, 1]},
+            {"c_d +0.6x+0.8z": None, "c_l -0.8x+0.6z": None, "c_s +y": "y"},
+        ),
     ],
-)  # fmt: skip
+)
 def test_columns_of_coefficients_say_their_direction(tmp_path, keys, expected):
     """In 3D lift is along z, or y for a flow along z; without lift a note says so."""
     output = OUTPUT | {"body": ["block"], "area": 4.0} | keys

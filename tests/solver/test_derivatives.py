@@ -5,10 +5,13 @@ import pytest
 from support.slabs import PRECISIONS, Cluster, box
 
 WAVES = {  # u = A (sin kz + cos ky, sin kx + cos kz, sin ky + cos kx): curl u = k u
-    3: ["sin(2*pi*z/nz) + cos(2*pi*y/ny)", "sin(2*pi*x/nx) + cos(2*pi*z/nz)",
-        "sin(2*pi*y/ny) + cos(2*pi*x/nx)"],
+    3: [
+        "sin(2*pi*z/nz) + cos(2*pi*y/ny)",
+        "sin(2*pi*x/nx) + cos(2*pi*z/nz)",
+        "sin(2*pi*y/ny) + cos(2*pi*x/nx)",
+    ],
     2: ["sin(2*pi*y/ny)*cos(2*pi*x/nx)", "-cos(2*pi*y/ny)*sin(2*pi*x/nx)"],
-}  # fmt: skip
+}
 A = 0.02
 
 
@@ -44,8 +47,12 @@ def test_they_are_of_second_order(D):
     errors = []
     for n in (12, 24):
         found, (omega, Q) = fields(D, n), exact(D, n)
-        errors.append([np.abs(found["vorticity"] - omega).max() / np.abs(omega).max(),
-                       np.abs(found["q_criterion"] - Q).max() / np.abs(Q).max()])  # fmt: skip
+        errors.append(
+            [
+                np.abs(found["vorticity"] - omega).max() / np.abs(omega).max(),
+                np.abs(found["q_criterion"] - Q).max() / np.abs(Q).max(),
+            ]
+        )
     order = np.log2(np.divide(*errors))
     assert (order > 1.9).all(), order
     assert max(errors[1]) < 0.03

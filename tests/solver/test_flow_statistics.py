@@ -12,8 +12,8 @@ from mpilbm.core.errors import CaseError
 from mpilbm.parallel.ranks import Serial
 from mpilbm.run.preflight.plan import plan
 from mpilbm.run.run import run
-from mpilbm.solver.fields import kept_samples
-from mpilbm.solver.fields.flow_statistics import Moments, merged, products_of, shifted
+from mpilbm.solver.fields import flow_statistics
+from mpilbm.solver.fields.moments import Moments, merged, products_of, shifted
 
 AVERAGES = {
     "D3Q19": ["", "x", "y", "z", "xy", "xz", "yz", "xyz"],
@@ -102,7 +102,7 @@ def test_a_sample_adds_the_fields_of_all_layouts(flow, kind):
 @pytest.mark.parametrize("flow", ["two arrays", "nodes", "planes of a row", "two fluids"])
 def test_samples_of_cells_are_added_one_after_another(flow, most, monkeypatch):
     """The sums are those of NumPy in every bit, however many samples are kept."""
-    monkeypatch.setattr(kept_samples, "MOST", most)
+    monkeypatch.setattr(flow_statistics, "MOST", most)
     cluster, found = Cluster(FLOWS[flow]()).start(), []
     (kept,) = sampled(cluster, "cells", 5, lambda one: found.append(one.fields("rho", "u")))
     values = [np.concatenate([f["rho"][..., None], f["u"]], axis=-1) for f in found]
@@ -147,8 +147,10 @@ def test_the_device_merges_the_cells_of_planes(flow):
 
 def test_sums_with_another_shift():
     d, by = np.random.default_rng(3).standard_normal((2, 7, 4))
-    sums = [np.concatenate([(d + a).sum(axis=0), products_of((d + a)[:, 1:]).sum(axis=0)])
-            for a in (0, by[0])]  # fmt: skip
+    sums = [
+        np.concatenate([(d + a).sum(axis=0), products_of((d + a)[:, 1:]).sum(axis=0)])
+        for a in (0, by[0])
+    ]
     np.testing.assert_allclose(shifted(sums[0], by[0], 7), sums[1], rtol=1e-13)
 
 
@@ -174,9 +176,11 @@ def test_a_profile_is_also_text(tmp_path):
     run(flow("D2Q9", [statistics("x", write=6)]), Serial(), tmp_path)
     assert len(list(tmp_path.glob("statistics_y_*.csv"))) == 2
     header, *rows = (tmp_path / "statistics_y_000000009.csv").read_text().splitlines()
-    assert header == ("y (cells),rho,u_x (cells/step),u_y (cells/step),"
-                      "<u_x' u_x'> (cells^2/step^2),<u_x' u_y'> (cells^2/step^2),"
-                      "<u_y' u_y'> (cells^2/step^2)")  # fmt: skip
+    assert header == (
+        "y (cells),rho,u_x (cells/step),u_y (cells/step),"
+        "<u_x' u_x'> (cells^2/step^2),<u_x' u_y'> (cells^2/step^2),"
+        "<u_y' u_y'> (cells^2/step^2)"
+    )
     found, _ = datasets(tmp_path / "statistics_y_000000009.h5")
     table = np.array([[float(value) for value in row.split(",")] for row in rows])
     assert np.array_equal(table[:, 0], found["y"])

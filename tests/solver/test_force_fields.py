@@ -99,9 +99,12 @@ def test_a_function_of_time_is_used_when_a_formula_is(layout):
         np.testing.assert_allclose(columns(found), columns(expected), rtol=0, atol=2e-15)
     half = Cluster(flow(in_time), 3).start().run(4).state()
     later = Cluster(flow(in_time), 2).restore(half, 4)
-    np.testing.assert_allclose(later.fields("u")["u"],
-                               Cluster(flow(FORMULAS)).start().run(4).fields("u")["u"],
-                               rtol=0, atol=2e-15)  # fmt: skip
+    np.testing.assert_allclose(
+        later.fields("u")["u"],
+        Cluster(flow(FORMULAS)).start().run(4).fields("u")["u"],
+        rtol=0,
+        atol=2e-15,
+    )
     assert np.array_equal(later.run(3).state(), found.state())
 
 
@@ -123,9 +126,15 @@ def test_an_oscillating_force_moves_the_fluid_by_its_integral():
 
 @pytest.mark.parametrize(
     ("layout", "wall"),
-    [("ab", "bounce_back"), ("aa", "bounce_back"), ("ab", "tamm_mott_smith"),
-     ("indirect", "tamm_mott_smith"), ("aa", "interpolated"), ("indirect", "interpolated")],
-)  # fmt: skip
+    [
+        ("ab", "bounce_back"),
+        ("aa", "bounce_back"),
+        ("ab", "tamm_mott_smith"),
+        ("indirect", "tamm_mott_smith"),
+        ("aa", "interpolated"),
+        ("indirect", "interpolated"),
+    ],
+)
 def test_bodies_across_slabs_have_it_beside_them(layout, wall):
     """Some walls use the velocity of neighbours, which are also ghost cells."""
     tables = rocks({"name": layout}, {"name": wall})

@@ -22,10 +22,15 @@ def sheared(lattice: str, **more) -> np.ndarray:
     plate = {"name": "box", "lower": [0] * D, "upper": [4] * (D - 1) + [3]}
     speed = [1e-3 * gap / nu] + [0.0] * (D - 1)
     case = box(
-        lattice, size=size, fluid={"viscosity": nu}, precision=PRECISIONS["double"],
-        initial={"u": [0] * D}, output=SPLIT,
-        body=[{"shape": plate, "boundary": {"name": "bounce_back"}}], **more,
-    )  # fmt: skip
+        lattice,
+        size=size,
+        fluid={"viscosity": nu},
+        precision=PRECISIONS["double"],
+        initial={"u": [0] * D},
+        output=SPLIT,
+        body=[{"shape": plate, "boundary": {"name": "bounce_back"}}],
+        **more,
+    )
     top = "xyz"[D - 1]
     case["domain"]["periodic"] = [True] * (D - 1) + [False]
     case["boundary"] = [
@@ -54,8 +59,11 @@ def test_neither_cut_nor_layout_shows_in_the_parts(layout):
     """Also of bodies that touch, and where walls keep a state; looking changes nothing."""
     tables = flow("D2Q9", output=SPLIT)
     tables["body"] += [
-        {"shape": {"name": "box", "lower": [2, 3], "upper": [4, 4]},
-         "boundary": {"name": "full_way"}}]  # fmt: skip
+        {
+            "shape": {"name": "box", "lower": [2, 3], "upper": [4, 4]},
+            "boundary": {"name": "full_way"},
+        }
+    ]
     expected = sample(Cluster(tables).start().run(5))
     found = [Cluster(tables | {"layout": layout}, slabs).start() for slabs in (1, 2, 3)]
     for cluster in found:
@@ -71,10 +79,13 @@ def test_a_fluid_at_rest_presses_alone():
     """On a ball in a fluid that is drawn down: the weight of what it displaces, from the cells."""
     ball = {"shape": {"name": "sphere", "centre": [10, 10.3], "radius": 6.2}}
     tables = flow(
-        "D2Q9", size=[20, 21], output=SPLIT, force=STILL | {"value": [0, -1e-5]},
+        "D2Q9",
+        size=[20, 21],
+        output=SPLIT,
+        force=STILL | {"value": [0, -1e-5]},
         initial={"rho": "1 - 3e-5*(y - 10)", "u": [0, 0]},
         body=[ball | {"boundary": {"name": "bounce_back"}}],
-    )  # fmt: skip
+    )
     tables["domain"]["periodic"] = [True, False]
     tables["boundary"] = [{"name": "bounce_back", "where": ["y-", "y+"]}]
     force, pressure, stress = np.split(sample(Cluster(tables).start().run(10))[0], [3, 5])
@@ -87,11 +98,17 @@ def test_both_methods_find_the_drag_of_a_cylinder(tmp_path):
     """In a periodic array; the columns of the file are the parts of its force."""
     disc = {"name": "sphere", "centre": [20.2, 19.9], "radius": 8.3}
     tables = flow(
-        "D2Q9", size=[40, 40], initial={"u": [0, 0]}, force={"name": "guo", "value": [1e-6, 0]},
+        "D2Q9",
+        size=[40, 40],
+        initial={"u": [0, 0]},
+        force={"name": "guo", "value": [1e-6, 0]},
         body=[{"label": "disc", "shape": disc, "boundary": {"name": "interpolated"}}],
-        fluid={"viscosity": 0.1}, collision={"name": "trt"}, run={"steps": 6000},
-        output=[SPLIT[0] | {"every": 6000}], backend={"name": "cpu"},
-    )  # fmt: skip
+        fluid={"viscosity": 0.1},
+        collision={"name": "trt"},
+        run={"steps": 6000},
+        output=[SPLIT[0] | {"every": 6000}],
+        backend={"name": "cpu"},
+    )
     run(parse_case(tables, "test.toml"), Serial(), tmp_path / "out")
     last = rows(tmp_path / "out/forces_disc.csv")[-1]
     print({key: value for key, value in last.items() if key.endswith("_x")})

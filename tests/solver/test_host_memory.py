@@ -26,7 +26,7 @@ from mpilbm.solids import (
     solids,
     wall_distance,
 )
-from mpilbm.solver.memory import plan as memory_plan
+from mpilbm.solver import memory_plan
 from mpilbm.solver.solver import Solver
 from mpilbm.view.bench.boxes import rock
 

@@ -22,9 +22,14 @@ def decay(collision, **initial):
     lattice = lattice_of(collision)
     size = [3] * (make("lattices", lattice).D - 1) + [32]
     wave = f"{U}*sin(2*pi*{'xyz'[len(size) - 1]}/32)"
-    tables = box(lattice, size, collision={"name": collision}, precision=PRECISIONS["double"],
-                 initial={"u": [wave] + [0] * (len(size) - 1)} | initial,
-                 fluid={"viscosity": NU})  # fmt: skip
+    tables = box(
+        lattice,
+        size,
+        collision={"name": collision},
+        precision=PRECISIONS["double"],
+        initial={"u": [wave] + [0] * (len(size) - 1)} | initial,
+        fluid={"viscosity": NU},
+    )
     cluster = Cluster(tables, 2).start()
     before = cluster.fields("u")["u"][..., 0]
     after = cluster.run(1).fields("u")["u"][..., 0]
@@ -50,9 +55,14 @@ def test_the_stress_at_the_beginning_has_the_density_of_the_momentum(name):
     lattice = "D3Q19" if name == "dhumieres" else "D2Q9"
     D, mass = make("lattices", lattice).D, 1.2 if find("equilibria", name).any_unit else 1.0
     u = ["0", "0.001*sin(2*pi*x/32)", "0"][:D]
-    tables = box(lattice, [32, 3, 3][:D], collision=collision, fluid={"viscosity": NU},
-                 initial={"rho": 1.2, "u": u, "non_equilibrium": True},
-                 precision=PRECISIONS["double"])  # fmt: skip
+    tables = box(
+        lattice,
+        [32, 3, 3][:D],
+        collision=collision,
+        fluid={"viscosity": NU},
+        initial={"rho": 1.2, "u": u, "non_equilibrium": True},
+        precision=PRECISIONS["double"],
+    )
     cluster = Cluster(tables).start()
     c = np.array(cluster.case.lattice.c)
     found = np.einsum("yirx,i->x", cluster.state(), c[:, 0] * c[:, 1])
@@ -66,9 +76,14 @@ def test_a_closure_has_its_viscosity_from_the_first_step():
     """The stress is that of the cell's own tau, so that the collision finds the same tau again."""
     collision = {"name": "bgk", "closure": {"name": "smagorinsky", "constant": 1.0}}
     u = ["0.02*sin(2*pi*y/32)", 0]
-    tables = box("D2Q9", [3, 32], collision=collision, fluid={"viscosity": NU},
-                 precision=PRECISIONS["double"],
-                 initial={"u": u, "non_equilibrium": True})  # fmt: skip
+    tables = box(
+        "D2Q9",
+        [3, 32],
+        collision=collision,
+        fluid={"viscosity": NU},
+        precision=PRECISIONS["double"],
+        initial={"u": u, "non_equilibrium": True},
+    )
     cluster = Cluster(tables).start()
     c = np.array(cluster.case.lattice.c)
     found = np.einsum("yirx,i->y", cluster.state(), c[:, 0] * c[:, 1]) / 3
@@ -81,8 +96,14 @@ def test_a_closure_has_its_viscosity_from_the_first_step():
 def vortices(n, **more):
     u = [f"-{U}*cos(2*pi*x/nx)*sin(2*pi*y/ny)", f"{U}*sin(2*pi*x/nx)*cos(2*pi*y/ny)"]
     initial = {"u": u} | more
-    return box("D2Q9", [n, n], collision={"name": "bgk"}, fluid={"viscosity": NU}, initial=initial,
-               precision=PRECISIONS["double"])  # fmt: skip
+    return box(
+        "D2Q9",
+        [n, n],
+        collision={"name": "bgk"},
+        fluid={"viscosity": NU},
+        initial=initial,
+        precision=PRECISIONS["double"],
+    )
 
 
 def exact(n, t=0):

@@ -110,16 +110,23 @@ def test_the_bodies_get_what_the_jump_drives(lattice, axis):
     lower, upper = [-1.0] * D, [11.0] * D
     lower[across], upper[across] = 6.0, 8.0
     wall = {"name": "box", "lower": lower, "upper": upper}
-    bodies = [{"label": n, "shape": s, "boundary": {"name": "bounce_back"}}
-              for n, s in (("ball", ball), ("wall", wall))]  # fmt: skip
+    bodies = [
+        {"label": n, "shape": s, "boundary": {"name": "bounce_back"}}
+        for n, s in (("ball", ball), ("wall", wall))
+    ]
     tables = box(lattice.name, size=size) | {
         "collision": {"name": "mrt" if lattice.staggered else "regularized"},
         "precision": PRECISIONS["double"],
-        "boundary": [{"name": "pressure_jump", "where": [a + "-", a + "+"],
-                      "rho_jump": "0.004*(1 + cos(t/3))"}],
+        "boundary": [
+            {
+                "name": "pressure_jump",
+                "where": [a + "-", a + "+"],
+                "rho_jump": "0.004*(1 + cos(t/3))",
+            }
+        ],
         "body": bodies,
         "output": OUTPUT,
-    }  # fmt: skip
+    }
     area = np.prod(size) / size[axis] * (1 - 2 / size[across])
     found = []
     for slabs in (1, 2):

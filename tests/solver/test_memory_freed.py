@@ -16,15 +16,19 @@ CASES = {
     "in place": box("D2Q9", layout={"name": "esopull"}),
     "moments": box("D2Q9", layout={"name": "moments"}, collision={"name": "regularized"}),
     "timed walls": box(
-        "D2Q9", domain={"size": [7, 9], "periodic": [True, False]}, boundary=WALLS,
+        "D2Q9",
+        domain={"size": [7, 9], "periodic": [True, False]},
+        boundary=WALLS,
         force={"name": "guo", "value": ["1e-5*sin(t)", 0]},
     ),
     "coupled": two_fluids("D2Q9"),
     "body": box(
-        "D2Q9", size=[9, 9], output=[{"name": "body_forces", "every": 5, "split": True}],
+        "D2Q9",
+        size=[9, 9],
+        output=[{"name": "body_forces", "every": 5, "split": True}],
         body=[{"label": "ball", "shape": BALL, "boundary": {"name": "bounce_back"}}],
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("slabs", [1, 2])

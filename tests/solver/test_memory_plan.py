@@ -16,7 +16,7 @@ from mpilbm.run.preflight.plan import plan
 from mpilbm.run.run import run
 from mpilbm.solids.ghost_solids import wall_cells
 from mpilbm.solver.boundary_lists import BoundaryLists
-from mpilbm.solver.memory.plan import (
+from mpilbm.solver.memory_plan import (
     bytes_needed,
     limits,
     list_bytes,
@@ -137,8 +137,12 @@ def rock() -> dict:
 @pytest.mark.parametrize("kind", ["fluids", "planes", "rock", "slip"])
 def test_lists_take_no_more_than_they_ask_for(kind, staged, monkeypatch, tmp_path):
     """All arrays of each fluid's lists, but for the few values that are given to a whole list."""
-    tables = {"fluids": lambda: two_fluids("D2Q9", **walled("D2Q9")), "rock": rock,
-              "planes": lambda: planes_given(tmp_path), "slip": beside_slip}[kind]()  # fmt: skip
+    tables = {
+        "fluids": lambda: two_fluids("D2Q9", **walled("D2Q9")),
+        "rock": rock,
+        "planes": lambda: planes_given(tmp_path),
+        "slip": beside_slip,
+    }[kind]()
     (solver,) = Cluster(tables).solvers
     taken = taken_from_now_on(monkeypatch)
     assert [BoundaryLists(fluid, solver.geometry, staged=staged) for fluid in solver.fluids]

@@ -16,10 +16,16 @@ from mpilbm.solver.fields.point_fields import PointFields, PointSource
 from mpilbm.solver.fields.staging import Staging
 
 NVCC = shutil.which("nvcc")
-BALL = {"label": "ball", "shape": {"name": "sphere", "centre": [3, 2.5, 5], "radius": 1.6},
-        "boundary": {"name": "bounce_back"}}  # fmt: skip
-DISC = {"label": "disc", "shape": {"name": "sphere", "centre": [3, 5], "radius": 1.6},
-        "boundary": {"name": "bounce_back"}}  # fmt: skip
+BALL = {
+    "label": "ball",
+    "shape": {"name": "sphere", "centre": [3, 2.5, 5], "radius": 1.6},
+    "boundary": {"name": "bounce_back"},
+}
+DISC = {
+    "label": "disc",
+    "shape": {"name": "sphere", "centre": [3, 5], "radius": 1.6},
+    "boundary": {"name": "bounce_back"},
+}
 FORCE = {"name": "guo", "value": ["1e-4*sin(2*pi*y/ny)", 0, 2e-5]}
 START = {"u": ["0.03*sin(2*pi*z/nz)", "0.02*cos(2*pi*x/nx)", 0.01]}
 FLAT = {"u": ["0.03*sin(2*pi*y/ny)", "0.02*cos(2*pi*x/nx)"]}

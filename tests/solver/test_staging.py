@@ -64,8 +64,11 @@ def test_steps_do_not_show_in_what_is_copied_behind_them(tmp_path, monkeypatch, 
     for steps in (3, 4):  # the second time in memory that was used before
         cluster.run(steps)
         solver.prepare(NAMES)
-        started = [(*piece, each.start(*piece)) for each in copies
-                   for piece in each.blocks(solver.slab.planes)]  # fmt: skip
+        started = [
+            (*piece, each.start(*piece))
+            for each in copies
+            for piece in each.blocks(solver.slab.planes)
+        ]
         expected = solver.fields(NAMES, 0, solver.slab.planes)
         expected |= {"f": solver.read_state("", 0, solver.slab.planes)}
         cluster.run(3)

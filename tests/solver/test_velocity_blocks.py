@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.slabs import Cluster, box
 
-from mpilbm.solver.memory import plan as memory_plan
+from mpilbm.solver import memory_plan
 
 WALLS = {
     "domain": {"size": [6, 5, 11], "periodic": [False, True, False]},

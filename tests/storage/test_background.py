@@ -20,7 +20,7 @@ from mpilbm.outputs import number_of_cells
 from mpilbm.outputs.snapshot import Snapshot
 from mpilbm.storage import planes
 from mpilbm.storage.background import GUESSED_BYTES_PER_SECOND, MOST_FILES
-from mpilbm.storage.checkpoint_names import existing
+from mpilbm.storage.own_files import existing
 
 SNAPSHOTS = [{"name": "snapshot", "every": 5, "begin": 0}]
 BOTH = [*SNAPSHOTS, {"name": "checkpoint", "every": 10}]
@@ -42,8 +42,9 @@ def test_it_is_the_file_that_is_written_while_the_run_waits(tmp_path, monkeypatc
     for background in (True, False):
         fields = ["u", "vorticity", "rho", "q_criterion"]
         outputs = [SNAPSHOTS[0] | {"background": background, "fields": fields}]
-        case = make_case((7, 6), outputs, body=body, run={"steps": 12},
-                         initial={"u": ["0.05*sin(2*pi*y/ny)", 0]})  # fmt: skip
+        case = make_case(
+            (7, 6), outputs, body=body, run={"steps": 12}, initial={"u": ["0.05*sin(2*pi*y/ny)", 0]}
+        )
         run_case(case, tmp_path / str(background))
     for name in files(tmp_path / "False"):
         with h5py.File(tmp_path / "True" / name) as f, h5py.File(tmp_path / "False" / name) as g:
@@ -191,9 +192,12 @@ def test_what_snapshots_cost_is_measured(tmp_path):
     tool = Path(__file__).parents[2] / "tools/snapshot_loss"
     words = ["--size", "24", "--every", "10", "--backend", "cpu", "--json", tmp_path / "loss.json"]
     done = subprocess.run(
-        [sys.executable, tool, tmp_path / "out", *words], capture_output=True, text=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}, timeout=120,
-    )  # fmt: skip
+        [sys.executable, tool, tmp_path / "out", *words],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "loss.json").read_text())
     assert found["as_if_waited_for"]

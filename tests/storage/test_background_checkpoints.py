@@ -21,7 +21,7 @@ from mpilbm.core.files.file_digest import verify
 from mpilbm.core.machine import cache
 from mpilbm.outputs.checkpoint import Checkpoint
 from mpilbm.parallel import launcher
-from mpilbm.storage.checkpoint_names import existing
+from mpilbm.storage.own_files import existing
 
 OUTPUTS = [{"name": "monitor", "every": 5}, {"name": "statistics", "every": 1}]
 
@@ -35,8 +35,12 @@ def outlets(layout, **checkpoint):
     """Boundaries that keep values from step to step, and sums of samples."""
     made = tables("D2Q9", layout, "trt", "through", "single")
     made["boundary"][1] = {"name": "grad", "where": made["boundary"][1]["where"]}
-    made["body"] = [{"shape": {"name": "sphere", "centre": [2.5, 6], "radius": 1.2},
-                     "boundary": {"name": "full_way"}}]  # fmt: skip
+    made["body"] = [
+        {
+            "shape": {"name": "sphere", "centre": [2.5, 6], "radius": 1.2},
+            "boundary": {"name": "full_way"},
+        }
+    ]
     made |= {"run": {"steps": 25}, "backend": {"name": "cpu"}}
     made["output"] = [*OUTPUTS, {"name": "checkpoint", "every": 10, **checkpoint}]
     return parse_case(made, "outlets.toml")
@@ -59,8 +63,11 @@ def datasets(path) -> dict:
     """The bytes of all datasets by name."""
     found = {}
     with h5py.File(path) as file:
-        file.visititems(lambda name, item: found.update({name: item[()].tobytes()})
-                        if isinstance(item, h5py.Dataset) else None)  # fmt: skip
+        file.visititems(
+            lambda name, item: (
+                found.update({name: item[()].tobytes()}) if isinstance(item, h5py.Dataset) else None
+            )
+        )
     return found
 
 
@@ -133,8 +140,9 @@ def test_a_kill_at_any_moment_leaves_complete_files_only(tmp_path):
     environment = launcher.without_launcher() | {"MPILBM_CACHE_DIR": str(cache.directory())}
     reached, random = [], np.random.default_rng(4)
     for _ in range(4):
-        process = subprocess.Popen([sys.executable, "-c", text], env=environment,
-                                   stderr=subprocess.DEVNULL)  # fmt: skip
+        process = subprocess.Popen(
+            [sys.executable, "-c", text], env=environment, stderr=subprocess.DEVNULL
+        )
         before, end = newest(tmp_path / "out"), time.monotonic() + 30
         while newest(tmp_path / "out") == before and time.monotonic() < end:
             time.sleep(0.01)

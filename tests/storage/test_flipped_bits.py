@@ -15,7 +15,7 @@ from mpilbm.core.files.file_digest import DamagedFileError, Extent, trailer, ver
 from mpilbm.core.machine import cache
 from mpilbm.parallel.ranks import Serial
 from mpilbm.run.run import run
-from mpilbm.storage.places import find_places
+from mpilbm.storage.partial_file import find_places
 
 EVERY = "MPILBM_TEST_ALL" in os.environ
 RUNS = 1000 if EVERY else 12

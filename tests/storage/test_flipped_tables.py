@@ -20,7 +20,7 @@ from mpilbm.core.registry import find, names
 from mpilbm.outputs.core.series import CHECKSUMS, Series, read
 from mpilbm.storage import csv_log
 from mpilbm.storage.csv_log import Rows, intact_rows
-from mpilbm.storage.tables.digests import DamagedRowsError, digests_of
+from mpilbm.storage.tables import DamagedRowsError, digests_of
 
 
 def forms():
@@ -145,9 +145,11 @@ def test_a_flipped_bit_in_each_byte_of_the_kept_rows_is_found_at_restart(name, w
     used = range(path.stat().st_size)
     if name == "a.h5":
         with h5py.File(path) as file:
-            used = [file[key].id.get_offset() + k for key, row in
-                    (("step", 8), ("time", 8), ("rho", 16), (CHECKSUMS, 16))
-                    for k in range(2 * row)]  # fmt: skip
+            used = [
+                file[key].id.get_offset() + k
+                for key, row in (("step", 8), ("time", 8), ("rho", 16), (CHECKSUMS, 16))
+                for k in range(2 * row)
+            ]
     else:
         used = range(path.read_bytes().index(b"3,"))
     content = path.read_bytes()

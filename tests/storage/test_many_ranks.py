@@ -10,7 +10,7 @@ from support.threads import on_ranks
 from mpilbm.outputs.core.restart import opened, read_planes, require_intact
 from mpilbm.parallel.slabs import split
 from mpilbm.storage import planes
-from mpilbm.storage.places import dataset
+from mpilbm.storage.partial_file import dataset
 from mpilbm.storage.planes import PlaneFiles
 
 FEW, MANY, PLANES = 8, 512, 512

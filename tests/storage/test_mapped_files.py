@@ -27,8 +27,13 @@ def test_each_file_system_has_its_way(monkeypatch, tmp_path):
     for name in ("tmpfs", "lustre", "ext4", "nfs4", ""):
         monkeypatch.setattr(file_system, "kind", lambda *_, name=name: name)
         ways[name] = threads_write(tmp_path)
-    assert ways == {"tmpfs": "mapped", "lustre": "at_once", "ext4": "in_turns",
-                    "nfs4": "in_turns", "": "in_turns"}  # fmt: skip
+    assert ways == {
+        "tmpfs": "mapped",
+        "lustre": "at_once",
+        "ext4": "in_turns",
+        "nfs4": "in_turns",
+        "": "in_turns",
+    }
 
 
 @pytest.mark.parametrize("offset", [0, 1, 4095, 4096, 70001])

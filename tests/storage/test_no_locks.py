@@ -47,9 +47,13 @@ def mpilbm(tmp_path):
 
     def call(*words):
         done = subprocess.run(
-            [sys.executable, "-m", "mpilbm", *words], cwd=tmp_path, timeout=100,
-            env=launcher.without_launcher() | variables, capture_output=True, encoding="utf-8",
-        )  # fmt: skip
+            [sys.executable, "-m", "mpilbm", *words],
+            cwd=tmp_path,
+            timeout=100,
+            env=launcher.without_launcher() | variables,
+            capture_output=True,
+            encoding="utf-8",
+        )
         return done.returncode, done.stdout + done.stderr
 
     return call

@@ -70,8 +70,11 @@ def call(*options):
 
 
 def contents(path="box.out"):
-    return {str(each.relative_to(path)): each.read_bytes()
-            for each in Path(path).rglob("*") if each.is_file()}  # fmt: skip
+    return {
+        str(each.relative_to(path)): each.read_bytes()
+        for each in Path(path).rglob("*")
+        if each.is_file()
+    }
 
 
 def test_only_whole_names_of_ours_are_ours(tmp_path):
@@ -154,8 +157,9 @@ main()
 
 @pytest.mark.parametrize("where", ["os.replace", "march.Summary", "march.Watch"])
 def test_after_kill_9_the_next_start_gives_the_files_back(done, where):
-    process = subprocess.run([sys.executable, "-c", KILLED.format(where=where)],
-                             capture_output=True, env=environment())  # fmt: skip
+    process = subprocess.run(
+        [sys.executable, "-c", KILLED.format(where=where)], capture_output=True, env=environment()
+    )
     assert process.returncode == -signal.SIGKILL, process.stderr
     assert Path("box.out", REPLACED).is_dir()
     result = call()
@@ -232,8 +236,12 @@ def test_overwrite_may_read_other_files_of_its_folder(folder):
     options = sets(("initial={file='box.out/begin.vtkhdf'}", "run.steps=3", rock))
     assert call("--overwrite", *options).exit_code == 0
     assert sorted(contents()) == [
-        "begin.vtkhdf", "checkpoint_000000003.h5", "film.partial", "rock.npy", "summary.json",
-    ]  # fmt: skip
+        "begin.vtkhdf",
+        "checkpoint_000000003.h5",
+        "film.partial",
+        "rock.npy",
+        "summary.json",
+    ]
 
 
 def test_restart_with_overwrite_is_refused(done):
@@ -357,8 +365,12 @@ def test_a_folder_that_is_removed_during_the_run(folder, monkeypatch, outputs):
 
     monkeypatch.setattr(Solver, "step", step)
     result = call("--set", outputs)
-    assert_reported(result.exit_code, result.output, 5,
-         r"box.out.*: No such file or directory; box.out was removed or renamed")  # fmt: skip
+    assert_reported(
+        result.exit_code,
+        result.output,
+        5,
+        r"box.out.*: No such file or directory; box.out was removed or renamed",
+    )
     assert not Path("box.out").exists()
 
 

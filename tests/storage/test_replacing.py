@@ -147,8 +147,23 @@ def run(tmp_path_factory):
     return out
 
 
-JSON = ["bench", "--size", "8x8", "--lattice", "D2Q9", "--setting", "periodic", "--steps", "1",
-        "--layout", "aa", "--backend", "cpu", "--json", "figures.json"]  # fmt: skip
+JSON = [
+    "bench",
+    "--size",
+    "8x8",
+    "--lattice",
+    "D2Q9",
+    "--setting",
+    "periodic",
+    "--steps",
+    "1",
+    "--layout",
+    "aa",
+    "--backend",
+    "cpu",
+    "--json",
+    "figures.json",
+]
 COMMANDS = {
     "report.html": (["report", "box.out", "--output", "."], [user_file]),
     "speed.png": (["plot", "box.out", "--output", "."], [link]),

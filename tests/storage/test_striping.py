@@ -2,8 +2,8 @@
 
 import pytest
 
-from mpilbm.storage import striping
-from mpilbm.storage.striping import spread
+from mpilbm.storage import file_system
+from mpilbm.storage.file_system import spread
 
 PLAIN = "{folder}\nstripe_count:  {count} stripe_size:   1048576 pattern: 0 stripe_offset: -1"
 PROGRESSIVE = """{folder}
@@ -78,7 +78,7 @@ def test_a_program_that_does_not_answer_is_not_waited_for(lustre, monkeypatch):
     calls = lustre()
     program = calls.parent / "bin" / "lfs"
     program.write_text("#!/bin/sh\nexec sleep 30\n")
-    monkeypatch.setattr(striping, "SECONDS", 0.2)
+    monkeypatch.setattr(file_system, "SECONDS", 0.2)
     assert "lfs failed" in spread(lustre.folder, 4, lustre.mounts)
 
 

@@ -72,7 +72,7 @@ class KernelNeeds(Parameters):
         return False
 
     def scalars(self, case: "Case") -> tuple[int, ...]:
-        """Numbers of the scalars whose transport it needs, see solver/scalars/transport.py."""
+        """Numbers of the scalars whose transport it needs, see solver/scalar_transport.py."""
         return ()
 
     def kernels(self, case: "Case") -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from mpilbm.outputs.checkpoint import (
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.slabs import Slab
-from mpilbm.storage.checkpoint_names import existing, step_in_name
+from mpilbm.storage.own_files import existing, step_in_name
 from mpilbm.storage.planes import blocks
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ after its values, so that a reader finds complete rows only:
     /step       int64 (rows,), -1 for rows that have not been written
     /time       float64 (rows,)
     /…          float64 (rows, …), each field; values of rows that are not written are undefined
-    /row.crc32  int64 (rows, 2): the step again, and the checksum, see storage/tables/digests.py;
+    /row.crc32  int64 (rows, 2): the step again, and the checksum, see storage/tables.py;
                 the attribute `columns` has the names of the datasets above
 
 The file ends with a digest of all its bytes but those of the rows, see file_digest.py. A file
@@ -28,12 +28,11 @@ from mpilbm.core.errors import FileSystemError
 from mpilbm.core.files.file_digest import trailer_with_gaps
 from mpilbm.core.files.hdf5 import open_file
 from mpilbm.core.files.hdf5_input import Hdf5InputError, require_intact
+from mpilbm.storage import tables
 from mpilbm.storage.csv_log import SYNC_SECONDS
 from mpilbm.storage.files import sync, system_errors, whole
-from mpilbm.storage.places import Place, dataset, find_places
-from mpilbm.storage.tables import digests
-from mpilbm.storage.tables.aside import set_aside
-from mpilbm.storage.tables.digests import DamagedRowsError, Entry
+from mpilbm.storage.partial_file import Place, dataset, find_places
+from mpilbm.storage.tables import DamagedRowsError, Entry, set_aside
 
 if TYPE_CHECKING:
     import h5py
@@ -75,7 +74,7 @@ class Series:
         try:
             require_intact(self.path)
         except Hdf5InputError as error:
-            raise FileSystemError(f"{self.path}: {error}; {digests.FIX}") from None
+            raise FileSystemError(f"{self.path}: {error}; {tables.FIX}") from None
         try:
             content = read_all(self.path, tuple(self.shapes))
             if {name: each.shape[1:] for name, each in content.rows.items()} != self.shapes:
@@ -91,14 +90,14 @@ class Series:
             return content.verified(last)
         except DamagedRowsError as error:
             raise FileSystemError(
-                f"{self.path}: row {error.number} is damaged: {error}; {digests.FIX}"
+                f"{self.path}: row {error.number} is damaged: {error}; {tables.FIX}"
             ) from None
 
     def _create(self, kept: Rows, capacity: int) -> None:
         """Create the file with these rows, and places for `capacity` rows."""
         self.count, self.capacity = len(kept["step"]), capacity
         rows = [(int(step), row_content(kept, k)) for k, step in enumerate(kept["step"])]
-        entries = list(digests.chained(rows))
+        entries = list(tables.chained(rows))
         self._crc = entries[-1].crc if entries else 0
         with whole(self.path, "w+b") as stream, system_errors(self.path):
             with open_file(stream, "w") as file:
@@ -131,7 +130,7 @@ class Series:
         if self.count == self.capacity:
             self._rewrite(2 * self.capacity)
         row = {name: self._row(name, value) for name, value in {**values, "step": step}.items()}
-        (entry,) = digests.chained([(step, row_content(row))], self._crc)
+        (entry,) = tables.chained([(step, row_content(row))], self._crc)
         with system_errors(self.path):
             for name, value in row.items():  # the step is the last one
                 self._put(name, value)
@@ -219,7 +218,7 @@ class Content(NamedTuple):
         steps, known = self.rows["step"], self.checksums
         used = np.flatnonzero(steps != NOT_WRITTEN), np.flatnonzero(known[:, 0] != NOT_WRITTEN)
         rows, entries = (int(each[-1]) + 1 if each.size else 0 for each in used)
-        count = digests.verified(
+        count = tables.verified(
             [Entry(*each) for each in known[: min(rows, entries)].tolist()],  # see read_all
             steps[:rows].tolist(),
             lambda k: row_content(self.rows, k),

@@ -14,7 +14,7 @@ from mpilbm.model.findings import either
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics import sloped
-from mpilbm.solver.scalars.bounds import carrying
+from mpilbm.solver.scalar_bounds import carrying
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case

@@ -24,7 +24,7 @@ from mpilbm.outputs.core.restart import opened
 from mpilbm.parallel.agree import file_system_error, on_root, together
 from mpilbm.storage.files import whole
 from mpilbm.storage.own_files import DEFINITIONS, STEADY, expression
-from mpilbm.storage.tables.aside import set_aside
+from mpilbm.storage.tables import set_aside
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case

@@ -13,7 +13,7 @@ from mpilbm.core.printable import one_line
 from mpilbm.core.units import LATTICE_UNIT, PRESSURE, TIME, VELOCITY, Units, field_unit
 from mpilbm.outputs.images.part import Part
 from mpilbm.storage.files import whole
-from mpilbm.storage.places import dataset
+from mpilbm.storage.partial_file import dataset
 
 if TYPE_CHECKING:
     import h5py

@@ -15,8 +15,7 @@ from mpilbm.outputs.images import part as parts
 from mpilbm.outputs.images.vtkhdf import describe_image, file_shape, place
 from mpilbm.physics.lattices import AXES
 from mpilbm.storage.files import whole
-from mpilbm.storage.partial_file import Describe
-from mpilbm.storage.places import dataset
+from mpilbm.storage.partial_file import Describe, dataset
 
 if TYPE_CHECKING:
     import h5py

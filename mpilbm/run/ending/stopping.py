@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, Self
 
 from mpilbm.core.errors import Terminated
 from mpilbm.parallel.communicator import Communicator
+from mpilbm.solver.step_times import Clock
 from mpilbm.storage.background import GUESSED_BYTES_PER_SECOND
-from mpilbm.storage.clock import Clock
 
 SIGNALS = (signal.SIGUSR1, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 # Seconds between two agreements; the number of steps between them at most doubles each time.

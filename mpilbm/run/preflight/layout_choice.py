@@ -20,7 +20,7 @@ from mpilbm.parallel.slabs import Slab
 from mpilbm.solids import plane_costs
 from mpilbm.solids.masks import require_masks
 from mpilbm.solids.solids import padded_ids
-from mpilbm.solver.memory.plan import bytes_needed
+from mpilbm.solver.memory_plan import bytes_needed
 
 SAMPLES = 8  # planes, evenly spaced, of which solid cells and links are counted
 MOST_CELLS = 2**26  # of a plane; a mistyped size must be reported, not inspected

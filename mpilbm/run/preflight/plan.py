@@ -44,7 +44,7 @@ from mpilbm.solids.entry_list import EntryList
 from mpilbm.solids.masks import mask_contents, require_masks
 from mpilbm.solids.planes_read import require_planes
 from mpilbm.solids.surfaces.findings import VISCOUS
-from mpilbm.solver.memory.plan import bytes_needed, limits, more_bytes
+from mpilbm.solver.memory_plan import bytes_needed, limits, more_bytes
 
 GIVEN = "the largest given"  # of the speeds of a case
 

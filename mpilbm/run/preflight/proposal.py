@@ -24,7 +24,7 @@ from mpilbm.model.stability import stability
 from mpilbm.run.preflight.inspection import is_usable
 from mpilbm.run.preflight.report import Line
 from mpilbm.solids import plane_costs
-from mpilbm.solver.memory.plan import bytes_needed
+from mpilbm.solver.memory_plan import bytes_needed
 
 MACH, TAU = 0.1, 1.0
 ROUNDING = 1e-6  # of a Mach number that a case gives as exactly MACH

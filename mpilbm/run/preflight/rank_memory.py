@@ -13,7 +13,7 @@ from mpilbm.run.preflight.message_sizes import halo_bytes
 from mpilbm.run.preflight.report import Line
 from mpilbm.solids.build import Survey
 from mpilbm.solver.fields.sources import least_bytes
-from mpilbm.solver.memory.plan import bytes_needed, host_bytes
+from mpilbm.solver.memory_plan import bytes_needed, host_bytes
 
 
 def rank_lines(

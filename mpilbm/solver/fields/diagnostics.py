@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, partial
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -11,11 +12,10 @@ from mpilbm.case.case import Case
 from mpilbm.layouts.grid import velocity_grid
 from mpilbm.physics.lattices import AXES
 from mpilbm.physics.sloped import CELLS, FARTHEST, SUM
-from mpilbm.solver.fields.host_copies import HostCopy
-from mpilbm.solver.fields.plane_sums import PlaneSums
+from mpilbm.solver.fields.plane_sums import PlaneSums, Read
 from mpilbm.solver.fields.velocity_blocks import VelocityBlocks
-from mpilbm.solver.memory.plan import velocity_bytes
-from mpilbm.solver.state import FlowState, StateLaunch
+from mpilbm.solver.flow_state import FlowState
+from mpilbm.solver.memory_plan import velocity_bytes
 
 DERIVED = {"vorticity", "q_criterion"}  # fields that need the velocity of neighbour cells
 
@@ -34,25 +34,24 @@ class Diagnostics:
     """rho, u, vorticity, Q criterion and the fields of the coupling; sums over each plane.
 
     Fields and sums that need the velocity of neighbour cells are computed in blocks of planes, see
-    VelocityBlocks. `middles`: of each scalar the argument of kernels from which they compute its
-    largest distance, see physics/sloped.py.
+    VelocityBlocks. `names`: those of the fields. `middles`: of each scalar the argument of kernels
+    from which they compute its largest distance, see physics/sloped.py.
     """
 
     def __init__(self, state: FlowState):
         context, case = state.context, state.context.case
         self.state, self.context = state, context
         self.device, self.lattice, coupling = context.device, case.lattice, case.coupling
-        self.planes, self.rows, self.nx = context.slab.planes, *context.slab.shape[1:]
+        self.planes, self.rows, self.nx = size = context.slab.planes, *context.slab.shape[1:]
         self.dtype = np.dtype(context.program.compute)
-        ghost = context.grid.ghost
         self.sloped = case.sloped
-        size = self.planes, self.rows, self.nx
-        self.grid = velocity_grid(self.lattice, ghost, *size, len(self.sloped))
+        self.grid = velocity_grid(self.lattice, context.grid.ghost, *size, len(self.sloped))
         self.outputs = case.own_fields
         self.masses = coupling.masses(case) if coupling else {}
         self.rest = coupling.rest(case) if coupling else float(case.precision.offset)
         self.names = field_names(case)
         self.middles = {each.middle: 0.0 for each in self.sloped if each.middle}
+        self._of_values = [name for each in self.sloped for name in each.values]
         self.forget()
 
     def watch(self, middles: Mapping[str, float]) -> None:
@@ -61,8 +60,7 @@ class Diagnostics:
 
     def forget(self) -> None:
         """Compute all values again when they are needed, because the populations were replaced."""
-        self._speed_step: int | None = None  # of the sums
-        self._speed: HostCopy | None = None
+        self._first: tuple[int, Read] | None = None  # step, sums of the kernel `velocity`
         if "blocks" in vars(self):
             self.blocks.forget()
 
@@ -76,7 +74,7 @@ class Diagnostics:
     @cached_property
     def blocks(self) -> VelocityBlocks:
         """The velocity and the fields of `sloped`, a block of planes at a time."""
-        return VelocityBlocks(self.state, self._speed_sums, self.middles)
+        return VelocityBlocks(self.state, self._velocity, self.middles)
 
     def fields(self, names: Iterable[str], begin: int, end: int) -> dict[str, np.ndarray]:
         """The named fields of planes begin..end.
@@ -93,7 +91,7 @@ class Diagnostics:
 
     def prepare(self, names: Iterable[str]) -> None:
         """Compute what `enqueue` needs for these fields; collective."""
-        self.state.coupled.look()
+        self.state.look()
         if DERIVED & set(names):
             self.blocks.prepare()
 
@@ -119,18 +117,18 @@ class Diagnostics:
 
     def enqueue(self, arrays: dict[str, Array], begin: int, end: int) -> None:
         """Fill these arrays with the fields of planes begin..end, in the bulk stream."""
+        enqueue = self.state.enqueue
         if "rho" in arrays:
-            made = {"rho_out": arrays["rho"], "u_out": arrays["u"]}
-            self.state.enqueue("fields", begin, end, **made)
+            enqueue("fields", begin, end, rho_out=arrays["rho"], u_out=arrays["u"])
         for name in arrays.keys() & set(self.outputs):
-            given = {"derived_out": arrays[name]}
-            self.state.enqueue(f"output_{self.outputs.index(name)}", begin, end, **given)
+            enqueue(f"output_{self.outputs.index(name)}", begin, end, derived_out=arrays[name])
         derived = sorted(arrays.keys() & DERIVED)
-        for first, after, given in self.blocks.blocks(begin, end) if derived else ():
+        for first, after, number in self.blocks.blocks(begin, end) if derived else ():
+            given = {"u_first": number, **self.blocks.arguments}
             for name in derived:
                 values = self.values(name)
                 part = arrays[name][(first - begin) * values : (after - begin) * values]
-                self.state.enqueue(name, first, after, derived_out=part, **given)
+                enqueue(name, first, after, derived_out=part, **given)
 
     def shaped(self, flat: dict[str, np.ndarray], begin: int, end: int) -> dict[str, np.ndarray]:
         """Host copies of the arrays as fields, with rho = 1 and u = 0 in solid cells."""
@@ -160,14 +158,14 @@ class Diagnostics:
         """
         names = self._of_values
         values = self._first_sums()[:, -len(names) :]
-        pairs = [
+        sums, farthest = (
             values[:, [k for k, name in enumerate(names) if name.startswith(part)]]
             for part in (SUM, FARTHEST)
-        ]
-        return pairs[0], pairs[1]
+        )
+        return sums, farthest
 
     def mass(self) -> np.ndarray:
-        """The mass of each plane, from the sums that `speeds` uses; collective."""
+        """The mass of each plane, float64 (planes,), from the sums of `speeds`; collective."""
         return self._mass(self._first_sums()[:, 0])
 
     def _mass(self, stored: np.ndarray) -> np.ndarray:
@@ -176,57 +174,40 @@ class Diagnostics:
 
     def _first_sums(self) -> np.ndarray:
         """The sums of the kernel `velocity` at this step, (planes, columns); collective."""
-        copy = self._speed
-        if copy is None or self._speed_step != self.context.clock.steps:
-            self.state.coupled.look()
+        if self._first is None or self._first[0] != self.context.clock.steps:
+            self.state.look()
             self.blocks.for_sums()
-            copy = self._keep_speed()
-        return self._speed_sums.shaped(copy)
+            self._keep_first()
+        assert self._first is not None
+        return self._first[1]()
 
-    def _keep_speed(self) -> HostCopy:
+    def _keep_first(self) -> Read:
         """Start the copy of the sums of `velocity`, which are valid for the rest of this step."""
-        self._speed, self._speed_step = self._speed_sums.start(), self.context.clock.steps
-        return self._speed
+        copy = self._velocity.start()
+        self._first = self.context.clock.steps, copy
+        return copy
 
     @cached_property
-    def _speed_sums(self) -> PlaneSums:
-        columns = 4 + self.lattice.D + len(self.masses) + len(self._of_values)
-        return PlaneSums(self.state, columns, self._largest)
-
-    @cached_property
-    def _slope_sums(self) -> PlaneSums:
-        return PlaneSums(self.state, 1 + len(self.sloped))
-
-    @cached_property
-    def _slopes(self) -> StateLaunch:
-        given = {"u": self.blocks.u, **self.blocks.grid.arguments()}
-        return StateLaunch(self.state, "enstrophy", **given, **self._slope_sums.arguments)
-
-    @property
-    def _largest(self) -> list[int]:
-        """The columns of `velocity` that are maxima."""
-        speed, end = self.lattice.D + 2, 4 + self.lattice.D + len(self.masses)
+    def _velocity(self) -> PlaneSums:
+        speed, end = self.lattice.D + 2, self.lattice.D + 4 + len(self.masses)
         maxima = [largest for each in self.sloped for largest in each.maxima]
-        return [speed, *(end + k for k, largest in enumerate(maxima) if largest)]
+        largest = [speed, *(end + k for k, each in enumerate(maxima) if each)]
+        return PlaneSums(self.state, "velocity", end + len(self._of_values), largest)
 
-    @property
-    def _of_values(self) -> list[str]:
-        """The columns of `velocity` for the values of the fields `sloped`."""
-        return [name for each in self.sloped for name in each.values]
+    @cached_property
+    def _slopes(self) -> PlaneSums:
+        given = self.blocks.arguments
+        return PlaneSums(self.state, "enstrophy", 1 + len(self.sloped), **given)
 
     def start_change(self) -> Callable[[], np.ndarray]:
         """Enqueue sums over each plane of (u - u')^2 and u^2, u' being u at the previous call.
 
         At the first call u' = 0. The result returns the sums, (planes, 2) in double.
         """
-        self.state.coupled.look()
-        for begin, end, u_first in self.blocks.copies(self._before):
-            self._change(begin, end, u_first=u_first)
-        return partial(self._change_sums.shaped, self._change_sums.start())
-
-    @cached_property
-    def _change_sums(self) -> PlaneSums:
-        return PlaneSums(self.state, 2)
+        self.state.look()
+        for begin, end, number in self.blocks.copies(self._before):
+            self._change.enqueue(begin, end, u_first=number)
+        return self._change.start()
 
     @cached_property
     def _before(self) -> Array:
@@ -235,27 +216,23 @@ class Diagnostics:
         return self.device.allocate(self.grid.count, self.dtype)
 
     @cached_property
-    def _change(self) -> StateLaunch:
+    def _change(self) -> PlaneSums:
         given = {"u": self.blocks.u, "u_before": self._before, **self.grid.arguments()}
-        return StateLaunch(self.state, "change", **given, **self._change_sums.arguments)
+        return PlaneSums(self.state, "change", 2, **given)
 
     def start_flux(self) -> Callable[[], np.ndarray]:
         """Enqueue sums over the fluid cells of each plane of the momentum rho u, of u, and of |u|.
 
         The result returns them, (planes, 2 D + 1) in double.
         """
-        self.state.coupled.look()
-        self._flux(0, self.planes)
-        return partial(self._flux_sums.shaped, self._flux_sums.start())
+        self.state.look()
+        self._flux.enqueue(0, self.planes)
+        return self._flux.start()
 
     @cached_property
-    def _flux_sums(self) -> PlaneSums:
-        return PlaneSums(self.state, 2 * self.lattice.D + 1)
-
-    @cached_property
-    def _flux(self) -> StateLaunch:
-        given = self.grid.arguments() | self._flux_sums.arguments
-        return StateLaunch(self.state, "flux", **given)
+    def _flux(self) -> PlaneSums:
+        given: dict[str, Any] = {**self.grid.arguments()}
+        return PlaneSums(self.state, "flux", 2 * self.lattice.D + 1, **given)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -274,30 +251,27 @@ class Diagnostics:
         not finite. For coupled fluids also the mass of each fluid; for coupled fluids and scalars
         the columns that `sloped.combined` replaces. Collective; to call the result is not.
         """
-        self.state.coupled.look()
+        self.state.look()
         self.blocks.prepare()
-        for begin, end, arguments in self.blocks.blocks(0, self.planes):
-            self._slopes(begin, end, u_first=arguments["u_first"])
-        return partial(self._complete, self._keep_speed(), self._slope_sums.start())
+        for begin, end, number in self.blocks.blocks(0, self.planes):
+            self._slopes.enqueue(begin, end, u_first=number)
+        return partial(self._complete, self._keep_first(), self._slopes.start())
 
-    def _complete(self, velocity: HostCopy, slope: HostCopy) -> np.ndarray:
-        D, volume = self.lattice.D, self.lattice.volume
-        first, slopes = self._speed_sums.shaped(velocity), self._slope_sums.shaped(slope)
-        enstrophy, gradients = slopes[:, :1], slopes[:, 1:] * [s.factor for s in self.sloped]
-        end, cells = D + 4, self.context.geometry.fluid_cells[:, None]
-        first, values = np.split(first, [end + len(self.masses)], axis=1)
-        mass = self._mass(first[:, 0])[:, None]
-        masses = first[:, end:] + np.array([list(self.masses.values())]) * cells
-        speed = np.sqrt(first[:, D + 2 : D + 3])
-        moments = (volume * part for part in (first[:, 1 : D + 2], enstrophy))
-        parts = (
-            mass,
-            *moments,
-            speed,
-            first[:, D + 3 : end],
-            volume * masses,
-            volume * gradients,
+    def _complete(self, velocity: Read, slope: Read) -> np.ndarray:
+        D, volume, slopes = self.lattice.D, self.lattice.volume, slope()
+        cells = self.context.geometry.fluid_cells[:, None]
+        ends = np.cumsum([1, D + 1, 1, 1, len(self.masses)])
+        stored, moments, square, nonfinite, masses, values = np.split(velocity(), ends, axis=1)
+        rest = np.array([list(self.masses.values())])
+        parts = [
+            self._mass(stored[:, 0])[:, None],
+            volume * moments,
+            volume * slopes[:, :1],
+            np.sqrt(square),
+            nonfinite,
+            volume * (masses + rest * cells),
+            volume * (slopes[:, 1:] * [each.factor for each in self.sloped]),
             values,
-        )
-        counted = (cells,) if self.context.case.scalars else ()
+        ]
+        counted = [cells] if self.context.case.scalars else []
         return np.concatenate([*parts, *counted], axis=1)

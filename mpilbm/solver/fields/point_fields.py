@@ -3,26 +3,24 @@
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.backends.interfaces import Array, Launch
+from mpilbm.backends.interfaces import Array
+from mpilbm.case.case import Case
 from mpilbm.codegen.program import POINTS
+from mpilbm.physics.lattices import Lattice
 from mpilbm.solver.fields.diagnostics import DERIVED, Diagnostics
-from mpilbm.solver.fields.filled_nodes import FilledNodes
-from mpilbm.solver.fields.host_copies import HostCopies, HostCopy
-from mpilbm.solver.fields.staging import Sizes, Staging
-
-if TYPE_CHECKING:
-    from mpilbm.case.case import Case
+from mpilbm.solver.fields.plane_sums import HostCopies, Read
+from mpilbm.solver.fields.staging import Sizes
 
 Ints = NDArray[np.int64]
 SCRATCH_BYTES = 16 << 20  # of a field in whole planes, or one plane if that is more
 
 
-def point_roles(case: "Case", names: Iterable[str]) -> tuple[str, ...]:
+def point_roles(case: Case, names: Iterable[str]) -> tuple[str, ...]:
     """The roles of the optional kernels that PointFields needs, see Output.kernels."""
     own = list(case.own_fields)
     found = [POINTS]
@@ -31,13 +29,77 @@ def point_roles(case: "Case", names: Iterable[str]) -> tuple[str, ...]:
     return (*found, *derived, *(["point_gather"] if derived else []))
 
 
-def point_bytes(case: "Case", names: Iterable[str], points: int) -> int:
+def point_bytes(case: Case, names: Iterable[str], points: int) -> int:
     """Upper bound of the device memory of PointFields for so many nodes."""
     cells = points * (FilledNodes.SIDES if case.lattice.staggered else 1)
     values, itemsize = 1 + case.dimensions + 4 * len(tuple(names)), 8
     planes = case.shape[1] * case.shape[2] * 3 * itemsize
     derived = DERIVED & set(names)
     return cells * itemsize * (1 + 2 * values) + len(derived) * max(SCRATCH_BYTES, planes)
+
+
+class FilledNodes:
+    """Listed nodes: the stored cells that they need, and their values.
+
+    The values are those of outputs/images/staggered_fill.py, which explains them.
+
+    nodes   int (n, 3): plane, row and x; plane 0 is plane `first` of the box
+    size    rows and stored cells of a row
+    cells   int (m, 3): plane, row and index in the row of the stored cells whose values are needed
+    """
+
+    SIDES = 4  # the largest number of cells that a node needs
+    _STEPS = ((0, -1), (0, 1), (-1, 0), (1, 0))  # along y and x: before and after along x, then y
+
+    def __init__(
+        self,
+        lattice: Lattice,
+        nodes: np.ndarray,
+        first: int,
+        size: tuple[int, int],
+        wraps: tuple[bool, bool],
+    ):
+        rows, nx = size
+        plane, row, x = nodes.T
+        self.stored = lattice.x(first + plane, row, x // 2) == x
+        self.count = len(nodes)
+        sides, there = [], []
+        for dy, dx in self._STEPS:
+            y, k = row + dy, x + dx
+            inside = ((y >= 0) & (y < rows)) | wraps[1]
+            there.append(inside & (((k >= 0) & (k < 2 * nx)) | wraps[0]))
+            sides.append(np.stack([plane, y % rows, (k % (2 * nx)) // 2], axis=1))
+        self._there = np.array(there).reshape(self.SIDES, -1)[:, ~self.stored]
+        own = np.stack([plane, row, x // 2], axis=1)[self.stored]
+        around = np.stack(sides)[:, ~self.stored].reshape(-1, 3)
+        self.cells = np.concatenate([own, around])
+
+    def values(
+        self, cells: np.ndarray, solid: np.ndarray, rest: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Values (n[, k]) of the nodes, and which are solid, from those of `cells`, (m[, k])."""
+        own, components = int(self.stored.sum()), cells.shape[1:]
+        kind = np.result_type(cells, np.float32)
+        found = np.full((self.count, *components), rest, kind)
+        mask = np.ones(self.count, bool)
+        found[self.stored], mask[self.stored] = cells[:own], solid[:own]
+        shape = (self.SIDES, self.count - own)
+        around = cells[own:].astype(kind).reshape(*shape, -1)
+        fluid = (~solid[own:].reshape(shape) & self._there)[..., None]
+        count = fluid[0].astype(kind) + fluid[1] + (fluid[2].astype(kind) + fluid[3])
+        total = around[0] * fluid[0] + around[1] * fluid[1]
+        total = total + (around[2] * fluid[2] + around[3] * fluid[3])
+        inside = self._there.sum(axis=0)[:, None].astype(kind)
+        mean = total / np.maximum(count, 1)
+        known = (count > 0) & (2 * count >= inside)
+        for k in (2, 0):  # the mean along x has precedence
+            both = fluid[k] & fluid[k + 1]
+            mean = np.where(both, (around[k] + around[k + 1]) / 2, mean)
+            known = known | both
+        mean = np.where(known, mean, np.asarray(rest, kind))
+        found[~self.stored] = mean.reshape(-1, *components)
+        mask[~self.stored] = ~known[:, 0]
+        return found, mask
 
 
 class _Run(NamedTuple):
@@ -62,26 +124,23 @@ class PointFields:
     """
 
     def __init__(self, diagnostics: Diagnostics, names: Iterable[str], nodes: Ints):
-        self.diagnostics, self.state = diagnostics, diagnostics.state
-        self.context, self.device = diagnostics.context, diagnostics.device
+        self.diagnostics, self.context = diagnostics, diagnostics.context
+        self.device, self.dtype = diagnostics.device, diagnostics.dtype
         self.wanted = tuple(names)
-        self.names, self.count = diagnostics.made_for(self.wanted), len(nodes)
+        self.names = diagnostics.made_for(self.wanted)
         nodes = np.asarray(nodes, np.int64).reshape(-1, 3)
-        self._fill = self._filled(nodes) if diagnostics.lattice.staggered else None
+        slab, plane = self.context.slab, (diagnostics.rows, diagnostics.nx)
+        self._fill: FilledNodes | None = None
+        if diagnostics.lattice.staggered:
+            x, y, *_ = self.context.case.domain.periodic
+            self._fill = FilledNodes(diagnostics.lattice, nodes, slab.begin, plane, (x, y))
         cells = self._fill.cells if self._fill else nodes
-        size = self.context.slab.planes, diagnostics.rows, diagnostics.nx
+        size = slab.planes, *plane
         flat = np.ravel_multi_index(tuple(cells.T), size).astype(np.int64)
         once, self._back = np.unique(flat, return_inverse=True)
         self._solid = self.context.geometry.solid[np.unravel_index(once, size)] != 0
         self._fluid: Ints = once[~self._solid]
-        self._launches: dict[tuple[str, int], Launch] = {}
-
-    def _filled(self, nodes: Ints) -> FilledNodes:
-        """The stored cells that the nodes of a staggered lattice need."""
-        x, y, *_ = self.context.case.domain.periodic
-        first = self.context.slab.begin
-        size = self.diagnostics.rows, self.diagnostics.nx
-        return FilledNodes(self.diagnostics.lattice, nodes, first, size, (x, y))
+        self._plane = prod(plane)  # cells of a plane
 
     @property
     def solid(self) -> NDArray[np.bool_]:
@@ -99,10 +158,12 @@ class PointFields:
         """Compute what `enqueue` needs; collective."""
         self.diagnostics.prepare(self.wanted)
 
+    def _width(self, name: str) -> int:
+        return prod(self.diagnostics.components(name))
+
     def sizes(self) -> Sizes:
         """The arrays that `enqueue` fills, by name."""
-        values = {name: prod(self.diagnostics.components(name)) for name in self.names}
-        return {n: (self._fluid.size * v, self.diagnostics.dtype) for n, v in values.items()}
+        return {n: (self._fluid.size * self._width(n), self.dtype) for n in self.names}
 
     def enqueue(self, arrays: dict[str, Array]) -> None:
         """Enqueue filling these arrays with the fields of the fluid cells; after `prepare`."""
@@ -118,43 +179,34 @@ class PointFields:
             self._gather(name, made[name])
 
     def _at_cells(self, role: str, made: dict[str, Array]) -> None:
-        launch = self.state.launch(role, 0, cells=self._cells, **made)
+        launch = self.diagnostics.state.launch(role, 0, cells=self._cells, **made)
         launch(self.context.bulk, 0, self._fluid.size)
 
     def _gather(self, name: str, made: Array) -> None:
         """Compute a field in the planes that contain listed cells, and copy its values there."""
-        width, scratch = prod(self.diagnostics.components(name)), self._scratch[name]
-        for number, run in enumerate(self._runs):
+        width, scratch = self._width(name), self._scratch[name]
+        for run, places in zip(self._runs, self._places[name], strict=True):
             begin, end = run.planes
             values = (end - begin) * self.diagnostics.values(name)
             self.diagnostics.enqueue({name: scratch[:values]}, begin, end)
             first, after = (width * k for k in run.cells)
-            launch = self.context.bind(
-                "point_gather", plane_values=scratch, place=self._places[name][number],
-                derived_out=made[first:after],
-            )  # fmt: skip
-            launch(self.context.bulk, 0, after - first)
+            given = {"plane_values": scratch, "place": places, "derived_out": made[first:after]}
+            self.context.bind("point_gather", **given)(self.context.bulk, 0, after - first)
 
     @cached_property
     def _runs(self) -> list[_Run]:
         """Runs of planes that contain listed cells, each at most as long as the scratch memory."""
-        plane = self._fluid // (self.diagnostics.rows * self.diagnostics.nx)
+        plane = self._fluid // self._plane
         once, first = np.unique(plane, return_index=True)
-        cut = np.flatnonzero(np.diff(once) > 1) + 1
+        ends = np.append(first[1:], plane.size)
+        most = max(1, SCRATCH_BYTES // (3 * self._plane * self.dtype.itemsize))
         found = []
-        for part in np.split(np.arange(once.size), cut):
-            for begin in range(0, part.size, self._scratch_planes):
-                mine = part[begin : begin + self._scratch_planes]
-                after = mine[-1] + 1
-                end = first[after] if after < once.size else plane.size
-                planes = int(once[mine[0]]), int(once[mine[-1]]) + 1
-                found.append(_Run(planes, (int(first[mine[0]]), int(end))))
+        for part in np.split(np.arange(once.size), np.flatnonzero(np.diff(once) > 1) + 1):
+            for begin in range(0, part.size, most):
+                a, b = part[begin : begin + most][[0, -1]]
+                planes = int(once[a]), int(once[b]) + 1
+                found.append(_Run(planes, (int(first[a]), int(ends[b]))))
         return found
-
-    @property
-    def _scratch_planes(self) -> int:
-        plane = self.diagnostics.rows * self.diagnostics.nx * 3 * self.diagnostics.dtype.itemsize
-        return max(1, SCRATCH_BYTES // plane)
 
     @cached_property
     def _scratch(self) -> dict[str, Array]:
@@ -166,23 +218,16 @@ class PointFields:
             for name in names
         }
 
-    @property
-    def dtype(self) -> np.dtype:
-        """The type of the values."""
-        return self.diagnostics.dtype
-
     @cached_property
     def _places(self) -> dict[str, list[Array]]:
         """For each derived field and run, the places of the values in the scratch memory."""
-        size, found = self.diagnostics.rows * self.diagnostics.nx, {}
-        for name in self._scratch:
-            width = prod(self.diagnostics.components(name))
-            found[name] = [
-                self.device.upload(
-                    ((self._fluid[slice(*run.cells)] - run.planes[0] * size)[:, None] * width
-                     + np.arange(width)).reshape(-1)
-                ) for run in self._runs
-            ]  # fmt: skip
+        found: dict[str, list[Array]] = {name: [] for name in self._scratch}
+        for name, places in found.items():
+            within = np.arange(self._width(name))
+            for run in self._runs:
+                cells = self._fluid[slice(*run.cells)] - run.planes[0] * self._plane
+                at = cells[:, None] * within.size + within
+                places.append(self.device.upload(at.reshape(-1)))
         return found
 
     def shaped(self, flat: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -206,11 +251,12 @@ class PointFields:
         """
         if not self._fluid.size:
             return partial(self.shaped, {n: np.empty(0, self.dtype) for n in self.names})
-        self.enqueue(dict(self._parts(self._array)))
-        return partial(self._complete, self._copies.start(self._array))
+        array, copies = self._together
+        self.enqueue(dict(self._parts(array)))
+        return partial(self._complete, copies.start(array))
 
-    def _complete(self, copy: HostCopy) -> dict[str, np.ndarray]:
-        return self.shaped(dict(self._parts(copy.read())))
+    def _complete(self, copy: Read) -> dict[str, np.ndarray]:
+        return self.shaped(dict(self._parts(copy())))
 
     def _parts(self, array: Array) -> Iterator[tuple[str, Array]]:
         """The part of each field in an array of all."""
@@ -219,17 +265,12 @@ class PointFields:
             yield name, array[begin : begin + count]
             begin += count
 
-    @property
-    def _values(self) -> int:
-        return sum(count for count, _ in self.sizes().values())
-
     @cached_property
-    def _array(self) -> Array:
-        return self.device.allocate(self._values, self.dtype)
-
-    @cached_property
-    def _copies(self) -> HostCopies:
-        return HostCopies(self.device, self._values, self.dtype)
+    def _together(self) -> tuple[Array, HostCopies]:
+        """An array of all fields, and its copies."""
+        count = sum(count for count, _ in self.sizes().values())
+        copies = HostCopies(self.device, (count,), self.dtype)
+        return self.device.allocate(count, self.dtype), copies
 
 
 class PointSource:
@@ -253,25 +294,18 @@ class PointSource:
         self.diagnostics.prepare(self.names)
 
     def sizes(self, nodes: int) -> Sizes:
-        """See Source: the space for so many nodes."""
+        """The arrays that so many nodes need at most, by name."""
         cells = nodes * (FilledNodes.SIDES if self.diagnostics.lattice.staggered else 1)
         kind, components = self.diagnostics.dtype, self.diagnostics.components
         made = self.diagnostics.made_for(self.names)
         return {name: (cells * prod(components(name)), kind) for name in made}
 
     def enqueue(self, arrays: dict[str, Array], begin: int, end: int) -> None:
-        """See Source."""
+        """Enqueue filling these arrays with the fields of nodes begin..end."""
         part = self._part(begin, end)
-        sizes = part.sizes()
-        part.enqueue({name: array[: sizes[name][0]] for name, array in arrays.items()})
+        part.enqueue({name: arrays[name][:count] for name, (count, _) in part.sizes().items()})
 
     def shaped(self, flat: dict[str, np.ndarray], begin: int, end: int) -> dict[str, np.ndarray]:
-        """See Source: {name: (end - begin, …)}."""
+        """Host copies of these arrays as fields {name: (end - begin, …)}."""
         part = self._part(begin, end)
-        sizes = part.sizes()
-        return part.shaped({name: array[: sizes[name][0]] for name, array in flat.items()})
-
-
-def staged_bytes(source: PointSource, nodes: int) -> int:
-    """Bytes of a block of a Staging for so many nodes."""
-    return Staging.bytes_of(source.sizes(nodes))
+        return part.shaped({name: flat[name][:count] for name, (count, _) in part.sizes().items()})

@@ -3,8 +3,7 @@
 from collections import deque
 from collections.abc import Callable
 from threading import Condition
-from types import TracebackType
-from typing import Any, NamedTuple, Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -16,37 +15,38 @@ BLOCK_BYTES = 16 << 20
 ALIGNMENT = 256  # bytes; arrays in a block begin at multiples of it
 
 Sizes = dict[str, tuple[int, DTypeLike]]  # number of values, and type, of the arrays in a block
+Block = TypeVar("Block")
 
 
 class Source(Protocol):
     """Values of the planes of a slab that the device can compute."""
 
-    def sizes(self, planes: int) -> Sizes:
+    def sizes(self, planes: int, /) -> Sizes:
         """The arrays that so many planes need, by name."""
 
-    def enqueue(self, arrays: dict[str, Array], begin: int, end: int) -> None:
+    def enqueue(self, arrays: dict[str, Array], begin: int, end: int, /) -> None:
         """Enqueue filling these arrays with the values of planes begin..end in the bulk stream."""
 
-    def shaped(self, flat: dict[str, np.ndarray], begin: int, end: int) -> dict[str, np.ndarray]:
+    def shaped(self, flat: dict[str, np.ndarray], begin: int, end: int, /) -> dict[str, np.ndarray]:
         """Host copies of these arrays with the shapes that files need."""
 
 
-class Pool:
+class Pool(Generic[Block]):
     """Blocks of memory that are allocated at first use and used again; for any threads.
 
     `changed` is notified when a block is returned. Pools that share it can be waited for together.
     """
 
-    def __init__(self, allocate: Callable[[], Any], most: int, changed: Condition):
+    def __init__(self, allocate: Callable[[], Block], most: int, changed: Condition):
         self._allocate, self.most, self.made = allocate, most, 0
-        self._free: deque[Any] = deque()
+        self._free: deque[Block] = deque()
         self._changed = changed
 
     def available(self, most: int) -> bool:
         """Whether a block is not in use, or there are less than `most`."""
         return bool(self._free) or self.made < most
 
-    def take(self, most: int) -> Any:
+    def take(self, most: int) -> Block:
         """Wait until a block is available, and take it; others wait while it is allocated."""
         with self._changed:
             self._changed.wait_for(lambda: self.available(most))
@@ -56,7 +56,7 @@ class Pool:
             self.made += 1
             return block
 
-    def put(self, block: Any) -> None:
+    def put(self, block: Block) -> None:
         """Return a block that is no longer in use."""
         with self._changed:
             self._free.append(block)
@@ -101,11 +101,9 @@ class Staging:
         most_of_host = max(2, host_bytes // block_bytes)
         self.ahead = min(ahead, most_of_host)
         self._changed = Condition()  # a block was returned, or a piece was copied to the host
-        self.on_device, self.on_host = (
-            Pool(lambda: DeviceBlock(device.allocate(block_bytes, np.uint8)),
-                 max(2, device_bytes // block_bytes), self._changed),
-            Pool(lambda: device.pinned(block_bytes, np.uint8), most_of_host, self._changed),
-        )  # fmt: skip
+        most, size = max(2, device_bytes // block_bytes), (block_bytes, np.uint8)
+        self.on_device = Pool(lambda: DeviceBlock(device.allocate(*size)), most, self._changed)
+        self.on_host = Pool(lambda: device.pinned(*size), most_of_host, self._changed)
         self._waiting: deque[Piece] = deque()  # pieces on the device, oldest first
 
     def planes(self, source: Source) -> int:
@@ -151,17 +149,15 @@ class Staging:
         condition after each call: another thread may have copied the piece that it needs.
         """
         if self._waiting and self.on_host.available(most):
-            self._copy(self._waiting[0], self.on_host.take(most))
+            piece, host = self._waiting[0], self.on_host.take(most)
+            self.stream.wait(piece.computed)
+            self.device.copy(host[: piece.bytes], piece.block.array[: piece.bytes], self.stream)
+            piece.host, piece.arrived = host, self.stream.record()
+            self.stream.flush()
+            self.on_device.put(DeviceBlock(piece.block.array, piece.arrived))
             self._waiting.popleft()
         else:
             self._changed.wait()
-
-    def _copy(self, piece: "Piece", host: np.ndarray) -> None:
-        self.stream.wait(piece.computed)
-        self.device.copy(host[: piece.bytes], piece.block.array[: piece.bytes], self.stream)
-        piece.host, piece.arrived = host, self.stream.record()
-        self.stream.flush()
-        self.on_device.put(DeviceBlock(piece.block.array, piece.arrived))
 
     def arrived(self, piece: "Piece") -> np.ndarray:
         """Wait until a piece is on the host; its block."""
@@ -185,7 +181,7 @@ class Piece:
     """Values of some planes on their way to the host.
 
     A context manager, entered once, in any thread: it waits and returns the values by name, which
-    must not be used after leaving it.
+    must not be used after leaving it. `host`: None while the values are on the device only.
     """
 
     def __init__(
@@ -197,8 +193,8 @@ class Piece:
         self.bytes = staging.bytes_of(self.sizes)
         if self.bytes > staging.block_bytes:
             raise ValueError(f"{self.bytes} bytes for a block of {staging.block_bytes}")
+        self.host: np.ndarray | None = None
         self.computed: Event | None = None
-        self.host: np.ndarray | None = None  # None while the values are on the device only
         self.arrived: Event | None = None
 
     def arrays(self, block: Array) -> dict[str, Array]:
@@ -218,12 +214,7 @@ class Piece:
             self.staging.release(self)
             raise
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.staging.release(self)
 
 

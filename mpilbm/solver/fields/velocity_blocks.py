@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from mpilbm.backends.interfaces import Array
-from mpilbm.halo import Exchange
+from mpilbm.solver import memory_plan
 from mpilbm.solver.exchange_plan import exchange_plan
 from mpilbm.solver.fields.plane_sums import PlaneSums
-from mpilbm.solver.memory import plan as memory_plan
-from mpilbm.solver.state import FlowState, StateLaunch
+from mpilbm.solver.flow_state import FlowState
 
 
 class VelocityBlocks:
@@ -22,12 +21,13 @@ class VelocityBlocks:
                                      7 8 9   x
     ```
 
-    The kernel also computes the sums over rows of `sums`, and takes `numbers`. Kernels find the
-    velocity of plane `plane` of the populations in plane `plane - u_first` of a block.
+    The kernel of `sums` computes it, and also the sums over rows; it takes `numbers`. Kernels find
+    the velocity of plane `plane` of the populations in plane `plane - u_first` of a block, and take
+    the `arguments` of the blocks.
     """
 
     def __init__(self, state: FlowState, sums: PlaneSums, numbers: dict[str, float]):
-        self.state, self.context, case = state, state.context, state.context.case
+        self.context, case = state.context, state.context.case
         self.planes, device = self.context.slab.planes, self.context.device
         self.grid, self.edge_grid = memory_plan.velocity_grids(case, self.planes)
         self.size = self.grid.planes
@@ -37,18 +37,14 @@ class VelocityBlocks:
             device.allocate(grid.count, self.context.program.compute)
             for grid in (self.grid, self.edge_grid)
         )
-        given = sums.arguments | self.grid.arguments() | numbers
-        self._velocity = StateLaunch(state, "velocity", u=self.u, **given)
-        self._of_edges = StateLaunch(state, "velocity", u=self.edges, **given)
-        self._exchange = self._prepared()
-        self._step: int | None = None  # of the edge planes
-
-    def _prepared(self) -> Exchange:
-        """The exchange of the edge planes that finite differences read."""
+        self.arguments: dict[str, Any] = {"u": self.u, **self.grid.arguments()}
+        self._velocity = sums.bound(**self.arguments, **numbers)
+        self._of_edges = sums.bound(**{**self.arguments, "u": self.edges}, **numbers)
         kernels = self.context.program.kernels
         reads = (*kernels["q_criterion"].reads, *kernels["enstrophy"].reads)
         plan = exchange_plan(self.edge_grid, (), reads)
-        return self.context.exchanger.prepare(plan, [self.edges])
+        self._exchange = self.context.exchanger.prepare(plan, [self.edges])
+        self._step: int | None = None  # of the edge planes
 
     def forget(self) -> None:
         """Compute the edge planes again, because the populations were replaced."""
@@ -70,18 +66,16 @@ class VelocityBlocks:
 
     def for_sums(self) -> None:
         """Enqueue the velocity of all planes, for the sums over rows alone."""
-        for begin in range(0, self.planes, self.size):
-            end = min(begin + self.size, self.planes)
-            self._velocity(begin, end, u_first=self._number(begin - 1))
+        for first, after, number in self._ranges(0, self.planes):
+            self._velocity(first, after, u_first=number)
 
-    def blocks(self, begin: int, end: int) -> Iterator[tuple[int, int, dict[str, Any]]]:
-        """Blocks of planes begin..end: first plane, end, and the arguments u_first and u_….
+    def blocks(self, begin: int, end: int) -> Iterator[tuple[int, int, int]]:
+        """Blocks of planes begin..end: first plane, end, and u_first.
 
         The velocity of a block is enqueued before the block is yielded; the next one overwrites it.
         Call `prepare` first.
         """
-        for first in range(begin, end, self.size):
-            after, number = min(first + self.size, end), self._number(first - 1)
+        for first, after, number in self._ranges(begin, end):
             below = first - 1
             if first > begin:
                 self._copy(self.u, 0, self.u, self.size, 2)
@@ -91,17 +85,20 @@ class VelocityBlocks:
             self._velocity(max(0, below), min(after + 1, self.planes), u_first=number)
             if after == self.planes:
                 self._copy(self.u, after - first + 1, self.edges, self.edge_grid.planes + 1)
-            yield first, after, {"u_first": number, "u": self.u, **self.grid.arguments()}
+            yield first, after, number
 
     def copies(self, source: Array) -> Iterator[tuple[int, int, int]]:
-        """Blocks of planes of another velocity of the slab: first plane, end, and u_first.
+        """As `blocks`, for all planes of another velocity of the slab.
 
         `source` has ghost planes as the populations. A block is copied before it is yielded.
         """
-        for first in range(0, self.planes, self.size):
-            after = min(first + self.size, self.planes)
+        for first, after, number in self._ranges(0, self.planes):
             self._copy(self.u, 1, source, self._number(first), after - first)
-            yield first, after, self._number(first - 1)
+            yield first, after, number
+
+    def _ranges(self, begin: int, end: int) -> Iterator[tuple[int, int, int]]:
+        for first in range(begin, end, self.size):
+            yield first, min(first + self.size, end), self._number(first - 1)
 
     def _copy(self, target: Array, to: int, source: Array, origin: int, planes: int = 1) -> None:
         """Copy whole planes, numbered in the arrays."""

@@ -20,7 +20,7 @@ from mpilbm.parallel.agree import together
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.run.progress import say
 from mpilbm.run.setup import open_device
-from mpilbm.solver.memory import plan as memory_plan
+from mpilbm.solver import memory_plan
 from mpilbm.view.bench.boxes import (
     EARLIER_PRECISIONS,
     MASK,

@@ -9,7 +9,7 @@ from mpilbm.core.errors import CaseError, MpilbmError, NonFiniteError
 from mpilbm.parallel.agree import on_root
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.run.simulation import Simulation
-from mpilbm.solver.memory import plan as memory_plan
+from mpilbm.solver import memory_plan
 from mpilbm.view.bench.measure import timed, worth_timing
 from mpilbm.view.comparison.deviations import Results, Sample, deviations
 from mpilbm.view.comparison.variants import Variant, reference, shortened

@@ -20,7 +20,7 @@ from mpilbm.outputs.core.summary import RUNNING
 from mpilbm.outputs.drawing.figures import shown_range
 from mpilbm.storage.csv_log import COEFFICIENTS, lines, short
 from mpilbm.storage.own_files import STEADY, SUMMARY
-from mpilbm.storage.tables.aside import BEFORE
+from mpilbm.storage.tables import BEFORE
 from mpilbm.view.plot.curves import curve
 from mpilbm.view.results.state import RunState, state_of
 

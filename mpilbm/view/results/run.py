@@ -16,7 +16,7 @@ from mpilbm.core.files.sealed_json import DamagedJsonError, unsealed
 from mpilbm.core.printable import one_line
 from mpilbm.outputs.core.summary import DONE
 from mpilbm.storage.own_files import SUMMARY, owned
-from mpilbm.storage.tables.aside import BEFORE
+from mpilbm.storage.tables import BEFORE
 from mpilbm.view.results.images import SOLID, Region
 from mpilbm.view.results.series import Series
 from mpilbm.view.results.state import RunState, state_of

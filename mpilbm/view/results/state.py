@@ -12,7 +12,7 @@ from mpilbm.outputs.core.summary import DONE, RUNNING, STATUS
 from mpilbm.storage.csv_log import lines
 from mpilbm.storage.lock import holder_of
 from mpilbm.storage.own_files import REPORT, SUMMARY, owned
-from mpilbm.storage.tables.aside import BEFORE
+from mpilbm.storage.tables import BEFORE
 
 KILLED, NOT_STARTED = "killed", "not started"
 PAUSED = STATUS[4], STATUS[INTERRUPTED]  # on request, by a signal or a limit of time

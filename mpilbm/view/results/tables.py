@@ -18,7 +18,7 @@ from mpilbm.core.files.hdf5_input import (
 )
 from mpilbm.outputs.core.series import CHECKSUMS, Content
 from mpilbm.storage.csv_log import intact_rows, lines, short
-from mpilbm.storage.tables.digests import DamagedRowsError
+from mpilbm.storage.tables import DamagedRowsError
 
 STEP = "step"
 

@@ -15,7 +15,7 @@ from mpilbm.parallel.slabs import split
 from mpilbm.run.preflight import layout_choice
 from mpilbm.run.preflight.plan import plan
 from mpilbm.run.run import run
-from mpilbm.solver.memory.plan import bytes_needed
+from mpilbm.solver.memory_plan import bytes_needed
 from mpilbm.view.bench import boxes
 
 SIZE = [24, 20, 16]

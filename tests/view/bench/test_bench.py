@@ -17,7 +17,7 @@ from mpilbm.case.case import parse_case
 from mpilbm.core import registry
 from mpilbm.core.errors import CaseError
 from mpilbm.parallel.ranks import Serial
-from mpilbm.solver.memory import plan as memory_plan
+from mpilbm.solver import memory_plan
 from mpilbm.view.bench import startup, variants
 from mpilbm.view.bench.boxes import SETTINGS, box, rock, tiled_rock
 from mpilbm.view.bench.measure import SECONDS, measure, worth_timing

@@ -126,8 +126,11 @@ def _held(context: SlabContext, lists: Iterable[EntryList]) -> Iterator[NDArray[
                 local = any(value.coordinates for value in given)
                 places = _places(context, entries.cells[part]) if local else {}
                 numbers = dict(zip((n for v in given for n in v.numbers), of_mine.T, strict=False))
-                at = [numeric(v.tree, numbers | places).ravel() if v.coordinates else
-                      numbers[v.name] for v in given]  # fmt: skip
+                known = numbers | places
+                at = [
+                    numeric(v.tree, known).ravel() if v.coordinates else known[v.name]
+                    for v in given
+                ]
                 yield boundary.held(dict(zip(boundary.values(), at, strict=True)))
 
 

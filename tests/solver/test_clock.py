@@ -2,7 +2,7 @@
 
 import pytest
 
-from mpilbm.storage.clock import Clock
+from mpilbm.solver.step_times import Clock
 
 
 class Moment:

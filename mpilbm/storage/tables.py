@@ -1,4 +1,4 @@
-"""Checksums of the rows of a table that grows during a run, by which damage is found.
+"""Tables that grow during a run: checksums of their rows, and names of earlier tables.
 
 A table has an entry for the rows of each step: the step, and a checksum that continues the previous
 one, so that missing rows and rows in another order are found, too:
@@ -10,11 +10,15 @@ only the rows of the last step may have no entry. A CSV file has its entries in 
 since its own rows contain columns only; an HDF5 table has them in a dataset.
 """
 
+import os
 import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+from mpilbm.core.machine import terminal
+from mpilbm.storage.files import whole
 
 ENDING = ".digests"
 ENTRY = re.compile("([0-9]{1,18}) ([0-9a-f]{8})")
@@ -107,3 +111,52 @@ def parsed(lines: Sequence[str]) -> tuple[int | None, list[Entry]]:
         if found is None:
             break
     return begin, entries
+
+
+BEFORE = "_before_[0-9]{9,}(_[0-9]{1,8})?"  # the part that is inserted, as a regular expression
+SERIES = ".series"  # of a file with the names of others, see outputs.images.series
+
+
+def set_aside(paths: Sequence[Path], last: int, what: str) -> None:
+    """Rename files at a restart from the step `last`, because the new ones have other `what`.
+
+    At the step N, `a.csv` with its digests becomes `a_before_N.csv`, and a file of a series,
+    `a_<step>.vtkhdf`, becomes `a_before_N_<step>.vtkhdf`. No existing file is replaced.
+    """
+    number = 1
+    while any(os.path.lexists(_aside(path, last, number)) for path in paths):
+        number += 1
+    for path in paths:
+        target = _aside(path, last, number)
+        os.replace(path, target)  # the table first: digests without a table have no meaning
+        if os.path.lexists(digests_of(path)):
+            os.replace(digests_of(path), digests_of(target))
+        if path.suffix == SERIES:
+            _rename_members(path, target)
+    if paths:
+        more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+        terminal.print_line(
+            f"{paths[0].name}{more}: the output has other {what} and starts again; its previous "
+            f"content: {_aside(paths[0], last, number)}{more}"
+        )
+
+
+def _aside(path: Path, last: int, number: int) -> Path:
+    stem, step, ending = parts_of(path.name)
+    again = f"_{number}" if number > 1 else ""
+    return path.with_name(f"{stem}_before_{last:09d}{again}{step}{ending}")
+
+
+def parts_of(name: str) -> tuple[str, str, str]:
+    """The name of a file before its step, "_<step>" or "", and what follows."""
+    found = re.fullmatch(r"([^.]*?)((?:_(?:[0-9]{9,}|<step>))?)(\..*)?", name, re.DOTALL)
+    assert found is not None, "any name has this form"
+    return found[1], found[2], found[3] or ""
+
+
+def _rename_members(path: Path, series: Path) -> None:
+    """Replace the names of the files in a series, which were renamed with it."""
+    old, new = (f'"{each.name.partition(".")[0]}_' for each in (path, series))
+    text = series.read_text("utf-8")
+    with whole(series) as file:
+        file.write(text.replace(old, new))

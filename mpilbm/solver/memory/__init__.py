@@ -1,1 +1,0 @@
-"""The memory that a slab needs, computed before anything is allocated."""

@@ -1,1 +1,0 @@
-"""The transport of scalars on a slab."""

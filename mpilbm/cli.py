@@ -199,7 +199,7 @@ def info(probe: bool, file: Path | None) -> None:
     """Show versions, MPI, devices and compilers, with fixes."""
     from mpilbm.core.errors import CommandError
     from mpilbm.parallel import launcher
-    from mpilbm.run.preflight.installation.machine import collect, show
+    from mpilbm.run.preflight.installation import collect, show
 
     together = probe and launcher.several_ranks()
     if file and not together:
@@ -258,14 +258,13 @@ def schema() -> None:
 @click.option("--list", "list_cases", is_flag=True, help="List these cases.")
 def new(name: Path | None, template: str, dimensions: str | None, list_cases: bool) -> None:
     """Write NAME.toml, a case to start from, and the files that it reads."""
-    from mpilbm.case.new import shipped_cases
-    from mpilbm.case.new.template import write
+    from mpilbm.case import new_case
 
     if list_cases:
-        for line in shipped_cases.listing():
+        for line in new_case.listing():
             click.echo(one_line(line))
         return
-    report_files(write(name, int(dimensions) if dimensions else None, template))
+    report_files(new_case.write(name, int(dimensions) if dimensions else None, template))
 
 
 @cli.command()

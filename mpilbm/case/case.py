@@ -11,17 +11,16 @@ from pydantic import ValidationError
 from mpilbm.case.body_frames import framed
 from mpilbm.case.checks import check
 from mpilbm.case.given.earlier_names import with_present_names
-from mpilbm.case.given.objects import plain, shown_type
+from mpilbm.case.given_objects import plain, shown_type
 from mpilbm.case.initial_fields import InitialFields
 from mpilbm.case.messages import sentences
 from mpilbm.case.model import Case, Fluid
 from mpilbm.case.overrides import override
 from mpilbm.case.quantities import in_lattice_units
-from mpilbm.case.scalars.read import scalars_of
-from mpilbm.case.tables.case_file import CaseFile, schema
+from mpilbm.case.scalars import scalars_of
+from mpilbm.case.tables import MOST_STEPS
+from mpilbm.case.tables.case_file import CaseFile, UnreadRun, schema
 from mpilbm.case.tables.fluids import FluidTable, Viscosity
-from mpilbm.case.tables.run import UnreadRun
-from mpilbm.case.tables.values import MOST_STEPS
 from mpilbm.case.value_files import resolved
 from mpilbm.core.choice import as_json
 from mpilbm.core.errors import CaseError, UsageError
@@ -60,7 +59,7 @@ def load_case(
 def parse_case(tables: dict, path: str | Path = "case.toml") -> Case:
     """The case described by the tables of a file; raises CaseError with all problems.
 
-    The tables of a Python program may contain arrays and functions, see case/given/objects.py.
+    The tables of a Python program may contain arrays and functions, see given_objects.py.
     """
     case, tables, problems = _unread(tables, path)
     case = framed(resolved(case))

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from mpilbm.case.model import Case, Fluid
-from mpilbm.case.scalars.checks import scalar_problems
-from mpilbm.case.tables.bodies import Body
-from mpilbm.case.tables.random_flow import RandomFlow
-from mpilbm.case.tables.run import VELOCITY
+from mpilbm.case.random_flow import RandomFlow
+from mpilbm.case.scalar_checks import scalar_problems
+from mpilbm.case.tables.case_file import VELOCITY, Body
 from mpilbm.case.velocity_bounds import fastest, wrong_values
 from mpilbm.core.formulas.parser import Formula, FormulaError
 from mpilbm.core.formulas.values import names_in

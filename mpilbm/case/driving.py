@@ -1,9 +1,12 @@
-"""The constant force per volume that drives the flow of a case, if it has one along one axis."""
+"""The constant force that drives a flow, and the friction velocity of a channel that it drives."""
 
+from dataclasses import dataclass
+from math import sqrt
 from typing import Any
 
 from mpilbm.case.model import Case
 from mpilbm.physics.boundaries import Boundary
+from mpilbm.physics.boundary_capabilities import FaceFlow
 
 AXES = "xyz"
 
@@ -83,3 +86,90 @@ def _between_faces(case: Case, axis: int) -> float:
                     for side in "-+")  # fmt: skip
     length = case.domain.size[axis] - sum(each.wall_at == "node" for each in ends.values()) / 2
     return float(case.lattice.cs2) * (lower - upper) / length
+
+
+FIRST = 0.5  # distance of the first cell centre from a half-way wall
+
+
+@dataclass(frozen=True)
+class WallAt:
+    """A no-slip wall at a face of the box, in lattice units.
+
+    face       such as "y-"
+    position   along the normal of the face
+    velocity   of the wall
+    """
+
+    face: str
+    position: float
+    velocity: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class ForcedChannel:
+    """A channel that a constant force drives along the axis `along`; see the module's docstring."""
+
+    normal: int
+    along: int
+    h: float
+    u_tau: float
+    viscosity: float
+
+    @property
+    def re_tau(self) -> float:
+        """u_tau h / nu."""
+        return self.u_tau * self.h / self.viscosity
+
+    @property
+    def first_y_plus(self) -> float:
+        """y+ of the cell centres next to a half-way wall."""
+        return FIRST * self.u_tau / self.viscosity
+
+
+def walls_across(case: Case, normal: int) -> list[WallAt]:
+    """The no-slip walls with constant velocities at the faces normal to an axis."""
+    found = []
+    for side, end in (("-", 0.0), ("+", float(case.domain.size[normal]))):
+        face = AXES[normal] + side
+        for boundary in case.boundaries:
+            if face in boundary.where and _is_wall(boundary):
+                inside = 0.5 if boundary.wall_at == "node" else 0.0
+                given = getattr(boundary, "velocity", None) or (0.0,) * case.dimensions
+                if not isinstance(given, str) and all(isinstance(v, int | float) for v in given):
+                    at = end + (inside if side == "-" else -inside)
+                    found.append(WallAt(face, at, tuple(map(float, given))))
+    return found
+
+
+def _is_wall(boundary: Boundary) -> bool:
+    closed = boundary.face_flow is FaceFlow.CLOSED
+    return closed and not boundary.mirrors and not boundary.joins_faces
+
+
+def forced_channel(case: Case) -> ForcedChannel | None:
+    """The channel of a case without bodies; None if it has another geometry or no such force."""
+    if case.bodies or case.coupling or len(case.fluids) > 1:
+        return None
+    try:
+        along, force = driving(case)
+    except NotDriven:
+        return None
+    walls = {axis: walls_across(case, axis) for axis in range(case.dimensions)}
+    closed = [axis for axis, found in walls.items() if found]
+    if len(closed) != 1 or closed[0] == along:
+        return None
+    (normal,) = closed
+    if len(walls[normal]) + len(_mirrors(case, normal)) != 2:
+        return None
+    low, high = 0.0, float(case.domain.size[normal])
+    for wall in walls[normal]:
+        low, high = (wall.position, high) if wall.face[1] == "-" else (low, wall.position)
+    h = (high - low) / len(walls[normal])
+    u_tau = sqrt(abs(force) * h)
+    return ForcedChannel(normal, along, h, u_tau, case.fluids[0].viscosity)
+
+
+def _mirrors(case: Case, normal: int) -> list[str]:
+    """The faces normal to an axis that mirror the flow."""
+    return [face for boundary in case.boundaries if boundary.mirrors
+            for face in boundary.where if face[0] == AXES[normal]]  # fmt: skip

@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 from pydantic import SkipValidation
 
-from mpilbm.case.initial.files import check_fields, load_fields
-from mpilbm.case.initial.random import waves_of
-from mpilbm.case.input_fields import Shape
-from mpilbm.case.tables.random_flow import RandomFlow
+from mpilbm.case.initial_files import Shape, check_fields, load_fields
+from mpilbm.case.random_flow import RandomFlow, waves_of
 from mpilbm.core.errors import CaseError
 from mpilbm.core.formulas.parser import Formula
 from mpilbm.core.formulas.trees import Tree

@@ -8,9 +8,9 @@ from pydantic import ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema
 
 from mpilbm.case.quantities import quantity_at
+from mpilbm.case.tables import LABEL
 from mpilbm.case.tables.case_file import schema
 from mpilbm.case.tables.scalars import SCALAR_LABEL
-from mpilbm.case.tables.values import LABEL
 from mpilbm.core.files.input_text import is_number
 from mpilbm.core.files.toml_text import shown
 from mpilbm.core.registry import UnknownName

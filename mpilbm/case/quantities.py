@@ -9,7 +9,7 @@ from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from mpilbm.case.tables.case_file import CaseFile
-from mpilbm.case.tables.scales import UnitsTable
+from mpilbm.case.tables.units import UnitsTable
 from mpilbm.case.unit_texts import UnitError, in_si, in_words, parts
 from mpilbm.core.choice import Choice
 from mpilbm.core.files.toml_text import shown

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from mpilbm.case.given.fluids import with_fields, with_initial_value
-from mpilbm.case.model import Case
-from mpilbm.case.scalars.model import Scalar
-from mpilbm.case.tables.bodies import Body
+from mpilbm.case.given_fields import with_fields, with_initial_value
+from mpilbm.case.model import Case, Scalar
+from mpilbm.case.tables.case_file import Body
 from mpilbm.core.errors import CaseError
 from mpilbm.core.files.input_arrays import load_numbers
 from mpilbm.core.formulas.given_functions import GivenFunction, PointValue

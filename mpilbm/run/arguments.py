@@ -3,7 +3,7 @@
 import numpy as np
 
 from mpilbm.case.case import Case
-from mpilbm.case.given.objects import require_path, shown_type
+from mpilbm.case.given_objects import require_path, shown_type
 from mpilbm.core.errors import UsageError
 
 

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 from mpilbm.core.errors import StoppedEarly
 from mpilbm.outputs import number_of_cells
 from mpilbm.parallel.communicator import Communicator
-from mpilbm.run.ending.early_end import EarlyEnd
-from mpilbm.run.ending.stopping import Signals, time_limit
 from mpilbm.run.march import March
 from mpilbm.run.progress import Progress, printed
 from mpilbm.run.simulation import Simulation
+from mpilbm.run.stopping import EarlyEnd, Signals, time_limit
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case

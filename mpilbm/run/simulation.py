@@ -16,16 +16,14 @@ from mpilbm.outputs import Context
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.ranks import world
 from mpilbm.parallel.uncaught_errors import guard
-from mpilbm.run import box_sums, cell_fields, single_files
+from mpilbm.run import cell_fields
 from mpilbm.run.arguments import (
     require_case_and_comm,
     require_count,
     require_directory,
     require_function,
 )
-from mpilbm.run.calls import Calls
-from mpilbm.run.ending.early_end import Interruption
-from mpilbm.run.ending.interrupts import interrupts
+from mpilbm.run.interrupts import Calls, Interruption, interrupts
 from mpilbm.run.march import Failure, March
 from mpilbm.run.progress import say
 from mpilbm.run.set_field import Given, set_field
@@ -336,7 +334,7 @@ class Simulation:
         fluids also their masses and the length of interfaces. Raises NonFiniteError if a value is
         not finite.
         """
-        return box_sums.flow_sums(self.context)
+        return cell_fields.flow_sums(self.context)
 
     @undivided
     def forces(self) -> dict[str, np.ndarray]:
@@ -345,7 +343,7 @@ class Simulation:
         In rho_0 cells^4/step^2, in 2D in rho_0 cells^3/step^2. Requires an output
         `body_forces`, which names the bodies.
         """
-        return box_sums.body_forces(self.context)
+        return cell_fields.body_forces(self.context)
 
     @undivided
     def save(
@@ -361,7 +359,7 @@ class Simulation:
         file that mpilbm has written and no other program has changed; with `overwrite` any regular
         file. Raises UsageError for other files, and always for a symbolic link, a pipe or a device.
         """
-        single_files.save(self.context, path, fields, overwrite)
+        cell_fields.save(self.context, path, fields, overwrite)
 
     @undivided
     def checkpoint(self, path: Path | str, *, overwrite: bool = False) -> None:
@@ -374,4 +372,4 @@ class Simulation:
         context = self.context
         if self._march and not self._failure:
             self._march.finish()  # a restart finds the rows and files of all steps before
-        single_files.checkpoint(context, path, overwrite)
+        cell_fields.checkpoint(context, path, overwrite)

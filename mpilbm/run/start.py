@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mpilbm.case.given.objects import require_path
+from mpilbm.case.given_objects import require_path
 from mpilbm.core.errors import UsageError
 from mpilbm.core.units import counted
 from mpilbm.model.findings import Finding, in_order

@@ -6,23 +6,22 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
 
-from mpilbm.case.tables.run import VELOCITY
+from mpilbm.case.tables.case_file import VELOCITY
 from mpilbm.core.errors import NonFiniteError
 from mpilbm.core.units import TIME, counted
 from mpilbm.model.findings import WARNING, Finding
 from mpilbm.outputs import Context, next_multiple
 from mpilbm.parallel.agree import on_root
 from mpilbm.parallel.communicator import Communicator
-from mpilbm.run.checks.alarms import Alarm
+from mpilbm.run.checks.alarms import Alarm, MassCheck
 from mpilbm.run.checks.alternation import Alternation
-from mpilbm.run.checks.mass import MassCheck
 from mpilbm.run.checks.speeds import Speeds
 from mpilbm.run.last_good import LastGood
 from mpilbm.storage.csv_log import Rows
 from mpilbm.storage.own_files import STEADY
 
 if TYPE_CHECKING:
-    from mpilbm.case.tables.run import Steady as Settings
+    from mpilbm.case.tables.case_file import Steady as Settings
     from mpilbm.solver.solver import Solver
 
 # Steps between two checks of the flow, independent of outputs. A check and a copy of the state read

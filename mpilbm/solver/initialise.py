@@ -17,7 +17,7 @@ import numpy as np
 
 from mpilbm.backends.interfaces import Array, Launch
 from mpilbm.case.case import Case, Fluid
-from mpilbm.case.scalars.model import Scalar
+from mpilbm.case.model import Scalar
 from mpilbm.codegen.initial import kernel
 from mpilbm.codegen.initial.tables import Tables
 from mpilbm.codegen.program import Program

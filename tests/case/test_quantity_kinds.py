@@ -8,7 +8,7 @@ import pytest
 
 from mpilbm.case.case import parse_case
 from mpilbm.case.quantities import Reading, in_lattice_units
-from mpilbm.case.tables.substances import SUBSTANCES
+from mpilbm.case.tables.units import SUBSTANCES
 from mpilbm.core.errors import CaseError
 from mpilbm.core.quantity import ANGLE, ANGULAR_VELOCITY, STEPS
 from mpilbm.core.units import Units

@@ -15,8 +15,8 @@ import mpilbm
 from mpilbm.core.machine import cache
 from mpilbm.outputs.core.writers import Writers
 from mpilbm.outputs.monitor import MonitorWriter
-from mpilbm.run.ending import stopping
-from mpilbm.run.ending.interrupts import interrupts
+from mpilbm.run import stopping
+from mpilbm.run.interrupts import interrupts
 from mpilbm.solver.solver import Solver
 from mpilbm.storage.background import Background
 from mpilbm.storage.checkpoint_names import existing

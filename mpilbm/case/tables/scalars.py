@@ -5,7 +5,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from mpilbm.case.tables.values import Positive, default
+from mpilbm.case.tables import Positive, default
 from mpilbm.core.choice import Choice
 from mpilbm.core.files.toml_text import shown
 from mpilbm.core.formulas.parser import FUNCTIONS, NAMES

@@ -8,7 +8,7 @@ from mpilbm.physics.scalars.boundaries import ScalarBoundary
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case
-    from mpilbm.case.scalars.model import Scalar
+    from mpilbm.case.model import Scalar
 
 
 class NotDefined(ValueError):

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from mpilbm import codegen
 from mpilbm.case import case_findings
+from mpilbm.case.driving import forced_channel
 from mpilbm.case.model import Case, Fluid
 from mpilbm.case.velocity_bounds import largest_speed, require_forces
-from mpilbm.case.wall_units import forced_channel
 from mpilbm.core.files import hdf5
 from mpilbm.core.registry import plugin_errors
 from mpilbm.core.units import (
@@ -33,12 +33,11 @@ from mpilbm.model.fluids import of_fluid
 from mpilbm.model.limits import Usable
 from mpilbm.parallel.slabs import Slab
 from mpilbm.run.preflight import inspection, layout_choice
-from mpilbm.run.preflight.idle_threads import idle_threads
 from mpilbm.run.preflight.proposal import proposal_lines
 from mpilbm.run.preflight.rank_memory import large_arrays, memory_lines, rank_lines, sent_in_a_step
 from mpilbm.run.preflight.report import Line, Report
 from mpilbm.run.preflight.scalars import scalar_lines
-from mpilbm.run.preflight.slab_thickness import thin_slabs
+from mpilbm.run.preflight.slabs import idle_threads, thin_slabs
 from mpilbm.solids import build, diagnose, geometry_findings, plane_costs
 from mpilbm.solids.entry_list import EntryList
 from mpilbm.solids.masks import mask_contents, require_masks

@@ -3,8 +3,7 @@
 from math import sqrt
 from typing import Any
 
-from mpilbm.case.model import Case
-from mpilbm.case.scalars.model import Scalar
+from mpilbm.case.model import Case, Scalar
 from mpilbm.core.units import tau_from_viscosity
 from mpilbm.run.preflight.report import Line
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from mpilbm.case.case import Case
-from mpilbm.case.wall_units import ForcedChannel, WallAt, forced_channel, walls_across
+from mpilbm.case.driving import ForcedChannel, WallAt, forced_channel, walls_across
 from mpilbm.core.errors import CommandError
 from mpilbm.view.plot.references import cited, interpolate, read_reference
 from mpilbm.view.results.statistics import AXES, Profile

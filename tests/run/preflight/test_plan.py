@@ -8,8 +8,8 @@ from mpilbm.backends.cpu import Cpu
 from mpilbm.case.case import load_case
 from mpilbm.parallel.slabs import split
 from mpilbm.run.preflight import plan as check
-from mpilbm.run.preflight.message_sizes import halo_bytes
 from mpilbm.run.preflight.plan import plan
+from mpilbm.run.preflight.rank_memory import halo_bytes
 
 
 def test_check_plans(case):

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from mpilbm.core.errors import CommandError
 from mpilbm.core.registry import find
-from mpilbm.run.preflight.step_model import Model
+from mpilbm.run.preflight.slabs import Model
 
 NUMBER = r"([0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?)\s*"
 BANDWIDTH = re.compile(NUMBER + r"([kMGT]?)(B|bit)/s")

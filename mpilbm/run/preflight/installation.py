@@ -15,7 +15,7 @@ import click
 from mpilbm import __version__
 from mpilbm.core.machine import processes
 from mpilbm.core.units import counted
-from mpilbm.run.preflight.installation.facts import SECONDS, Fact, ask, version
+from mpilbm.run.preflight.devices import SECONDS, Fact, ask, version
 
 PACKAGES = ("numpy", "sympy", "pydantic", "mpi4py", "h5py")
 PACKAGE_QUESTION = """
@@ -49,7 +49,7 @@ def collect(probe: bool = False) -> list[Fact]:
     known = [*versions(packages), *mpi()]
     if any(fact.fix for fact in packages):  # what follows imports them
         return known
-    from mpilbm.run.preflight.installation.devices import devices
+    from mpilbm.run.preflight.devices import devices
 
     return [*known, *hdf5(), *devices(probe), *compilers(), *caches()]
 

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mpilbm.case.initial_fields import InitialFields
-from mpilbm.case.model import Case
-from mpilbm.case.scalars.model import Scalar
+from mpilbm.case.model import Case, Scalar
 from mpilbm.case.tables.case_file import CaseFile
 from mpilbm.case.tables.scalars import USUAL, ScalarTable
 from mpilbm.core.formulas.parser import Formula, FormulaError

@@ -3,11 +3,12 @@
 import signal
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from types import FrameType
+from typing import Any
 
-from mpilbm.run.ending import stopping
+from mpilbm.run import stopping
 
 
 class Interrupts:
@@ -85,3 +86,39 @@ class Interrupts:
 
 
 interrupts = Interrupts()
+
+
+class Calls:
+    """Calls `call(sim)` at steps that are multiples of `every`.
+
+    On a single rank Ctrl-C ends the function at once; several ranks agree on a step.
+    """
+
+    def __init__(self, sim: Any, every: int, call: Callable[[Any], object]):
+        self.sim, self.every, self.call = sim, every, call
+
+    def next_due(self, step: int, last: int) -> int:
+        """The next multiple of `every`, at most `last`."""
+        return min((step // self.every + 1) * self.every, last)
+
+    def visit(self, step: int, last: int) -> None:
+        """Call the function."""
+        if step % self.every:
+            return
+        with interrupts.immediate() if self.sim.comm.size == 1 else nullcontext():
+            self.call(self.sim)
+
+
+class Interruption(stopping.EarlyEnd):
+    """Raises KeyboardInterrupt on all ranks when all outputs of the step are complete."""
+
+    @property
+    def caught(self) -> str:
+        """Ctrl-C, which is delayed in a Python program."""
+        return interrupts.caught
+
+    def end(self, step: int, reason: str) -> None:
+        """Complete the outputs, and raise KeyboardInterrupt."""
+        self.march.finish()
+        interrupts.take()
+        raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""Up to which number of GPUs slabs are adequate: the exchange is hidden behind the bulk planes."""
+"""Whether slabs are thick enough: for the exchange with neighbours, and for threads."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,58 @@ from mpilbm.case.model import Case
 from mpilbm.core.units import counted
 from mpilbm.model.findings import WARNING, Finding
 from mpilbm.parallel.slabs import Slab
-from mpilbm.run.preflight.step_model import EDGES
+
+RANKS = tuple(2**k for k in range(11))  # to 1024
+EDGES = 2  # planes next to neighbours
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """The numbers above; `planes`: of a rank in weak scaling, of the box in strong scaling.
+
+    `plane_cells` are updated on a plane, of which `plane_fluid` are fluid and count in GLUPS.
+    `bandwidth` is `link`.
+    """
+
+    weak: bool
+    planes: int
+    plane_cells: float
+    plane_fluid: float
+    bytes_per_update: int
+    copy: float
+    overhead: float
+    face_bytes: float
+    latency: float
+    bandwidth: float
+
+    def exchange(self) -> float:
+        """Seconds of an exchange."""
+        return self.latency + self.face_bytes / self.bandwidth
+
+    def seconds(self, ranks: int) -> float:
+        """T(N) of the rank with the most planes."""
+        planes = self.planes if self.weak else ceil(self.planes / ranks)
+        plane = self.plane_cells * self.bytes_per_update / self.copy
+        if ranks == 1:
+            return max(self.overhead, planes * plane)
+        edges = min(EDGES, planes)
+        bulk = (planes - edges) * plane
+        return max(self.overhead, edges * plane) + max(bulk, self.overhead + self.exchange())
+
+    def glups(self, ranks: int) -> float:
+        """10^9 updates of fluid cells per second, of all ranks."""
+        planes = self.planes * ranks if self.weak else self.planes
+        return planes * self.plane_fluid / self.seconds(ranks) / 1e9
+
+    def efficiency(self, ranks: int) -> float:
+        """GLUPS per rank of N ranks, relative to one rank."""
+        return self.glups(ranks) / ranks / self.glups(1)
+
+    @property
+    def ranks(self) -> list[int]:
+        """1 to 1024, while each rank has a plane."""
+        return [n for n in RANKS if self.weak or n <= self.planes]
+
 
 # An NVIDIA H200: the bandwidth of its copy, the work of the host in a step, and the latency of an
 # exchange (tools/measured/scaling/h200_4gpus_strong_cuda_ipc.json, 192^3).
@@ -85,3 +136,34 @@ def _on_gpus(case: Case, gpu_memory: float | None) -> bool:
     """Whether the run is planned for GPUs: by name, by their memory, or since this machine has."""
     kind = case.backend.device_kind()
     return kind != "cpu" or (case.backend.name == "auto" and gpu_memory is not None)
+
+
+LEAST_BUSY = 0.75
+
+
+def idle_threads(case: Case, slabs: Sequence[Slab]) -> list[Finding]:
+    """A finding if threads wait for others for more than a quarter of a step."""
+    threads = case.backend.workers()
+    slab = min(slabs, key=lambda each: each.planes)
+    faces = sum(peer is not None for peer in (slab.lower, slab.upper)) * (len(slabs) > 1)
+    edges = min(slab.planes, faces * case.ghost)
+    share = busy(slab.planes, edges, threads)
+    if share >= LEAST_BUSY:
+        return []
+    enough = max(n for n in range(1, threads) if busy(slab.planes, edges, n) >= LEAST_BUSY)
+    first = f", {edges} of them before the others" if edges else ""
+    return [Finding(
+        WARNING, "backend.threads",
+        f"the {threads} threads of a rank share the {counted(slab.planes, 'plane')} of a slab"
+        f"{first}, and are busy for {share:.0%} of a step at most; use {counted(enough, 'thread')} "
+        "for each rank, or turn the box so that its longest side is the last",
+    )]  # fmt: skip
+
+
+def busy(planes: int, edges: int, threads: int) -> float:
+    """The share of a step in which threads compute; `edges` planes are computed before the others.
+
+    A thread computes whole planes. All planes are taken to be equal.
+    """
+    turns = ceil(edges / threads) + ceil((planes - edges) / threads)
+    return planes / (threads * turns)

@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from mpilbm.case.model import Case
-from mpilbm.case.scalars.model import Scalar
-from mpilbm.case.scalars.read import MOST, viscosity_at_centre
+from mpilbm.case.model import Case, Scalar
+from mpilbm.case.scalars import MOST, viscosity_at_centre
 from mpilbm.case.tables.scalars import lattices
 from mpilbm.core.files.input_text import is_number
 from mpilbm.core.files.toml_text import shown

@@ -4,12 +4,15 @@ import os
 import signal
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from types import FrameType
 from typing import Any, NamedTuple, Self
 
 from mpilbm.core.errors import Terminated
+from mpilbm.outputs.checkpoint import Checkpoint
 from mpilbm.parallel.communicator import Communicator
+from mpilbm.run.march import March
 from mpilbm.storage.background import GUESSED_BYTES_PER_SECOND
 from mpilbm.storage.clock import Clock
 
@@ -136,3 +139,42 @@ class Stopping:
         if not reason and self.limit and self.clock.wall + margin > self.limit.seconds:
             reason = self.limit.name
         return reason, step + max(1, ahead)
+
+
+class EarlyEnd(ABC):
+    """A visitor of the march that ends it at a signal or a time limit.
+
+    A subclass implements `caught` and `end`.
+    """
+
+    def __init__(self, march: March, limit: TimeLimit | None = None):
+        context = march.context
+        self.march = march
+        size = Checkpoint(every=1).disk_bytes(context.case, 1)
+        self.stopping = Stopping(context.comm, context.clock, limit, size, context.solver.steps)
+
+    @property
+    @abstractmethod
+    def caught(self) -> str:
+        """The name of the signal that this rank has received, or ""."""
+
+    @abstractmethod
+    def end(self, step: int, reason: str) -> None:
+        """Raise the error that ends the run; collective."""
+
+    def next_due(self, step: int, last: int) -> int:
+        """The next step at which the ranks agree whether to end."""
+        return min(self.stopping.next_step, last)
+
+    def visit(self, step: int, last: int) -> None:
+        """Call `end` on all ranks if the run has to end before `last`."""
+        if step != self.stopping.next_step:
+            return
+        context = self.march.context
+        with context.clock.measure("outputs"):
+            context.samples.settle()
+        context.solver.device.synchronize()
+        seconds = self.march.writers.checkpoint_seconds, context.background.left
+        reason = self.stopping.agree(step, self.caught, *seconds)
+        if reason and step < last:
+            self.end(step, reason)

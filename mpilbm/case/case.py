@@ -10,7 +10,6 @@ from pydantic import ValidationError
 
 from mpilbm.case.body_frames import framed
 from mpilbm.case.checks import check
-from mpilbm.case.given.earlier_names import with_present_names
 from mpilbm.case.given_objects import plain, shown_type
 from mpilbm.case.initial_fields import InitialFields
 from mpilbm.case.messages import sentences
@@ -21,6 +20,7 @@ from mpilbm.case.scalars import scalars_of
 from mpilbm.case.tables import MOST_STEPS
 from mpilbm.case.tables.case_file import CaseFile, UnreadRun, schema
 from mpilbm.case.tables.fluids import FluidTable, Viscosity
+from mpilbm.case.typed_keys import with_present_names
 from mpilbm.case.value_files import resolved
 from mpilbm.core.choice import as_json
 from mpilbm.core.errors import CaseError, UsageError

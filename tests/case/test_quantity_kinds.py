@@ -3,12 +3,14 @@
 import subprocess
 import sys
 import tomllib
+from typing import Annotated
 
 import pytest
 
 from mpilbm.case.case import parse_case
 from mpilbm.case.quantities import Reading, in_lattice_units
 from mpilbm.case.tables.units import SUBSTANCES
+from mpilbm.case.typed_keys import converted
 from mpilbm.core.errors import CaseError
 from mpilbm.core.quantity import ANGLE, ANGULAR_VELOCITY, STEPS
 from mpilbm.core.units import Units
@@ -97,10 +99,12 @@ def test_lengths_of_shapes_within_shapes():
 
 def test_angles_and_angular_velocities():
     reading = Reading(Units(1e-3, 2e-4, 1000), 1 / 3)
-    assert reading.of("0.5 rad", float, "a", ANGLE) == pytest.approx(28.6478897565)
-    assert reading.of("300 rpm", float, "a", ANGULAR_VELOCITY) == pytest.approx(
-        300 / 60 * 2 * 3.14159265358979 * 2e-4
+    assert converted("0.5 rad", reading.convert, Annotated[float, ANGLE], "a") == pytest.approx(
+        28.6478897565
     )
+    assert converted(
+        "300 rpm", reading.convert, Annotated[float, ANGULAR_VELOCITY], "a"
+    ) == pytest.approx(300 / 60 * 2 * 3.14159265358979 * 2e-4)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +119,7 @@ def test_angles_and_angular_velocities():
 )
 def test_numbers_of_steps_are_rounded(text, wanted, severity):
     reading = Reading(Units(1e-3, 2e-4, 1000), 1 / 3)
-    assert reading.of(text, int, "run.steps", STEPS) == wanted
+    assert converted(text, reading.convert, Annotated[int, STEPS], "run.steps") == wanted
     assert reading.problems == []
     assert [found.severity for found in reading.findings] == severity
     assert all("and is rounded to" in found.message for found in reading.findings)

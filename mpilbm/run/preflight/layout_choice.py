@@ -2,11 +2,9 @@
 
 from functools import partial
 from math import prod
-from typing import Any
 
 import numpy as np
 
-from mpilbm.backends import Device
 from mpilbm.case.checks import problems_with
 from mpilbm.case.model import Case
 from mpilbm.core.errors import CaseError
@@ -14,8 +12,6 @@ from mpilbm.core.registry import make
 from mpilbm.core.units import counted
 from mpilbm.layouts import Layout
 from mpilbm.layouts.auto import Auto, Facts
-from mpilbm.parallel.agree import on_root
-from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.slabs import Slab
 from mpilbm.solids import plane_costs
 from mpilbm.solids.masks import require_masks
@@ -49,19 +45,6 @@ def choose(case: Case, device: str, slab: Slab, room: float | None) -> tuple[Lay
         layout,
         f"porosity {fluid:.2f} in {counted(len(planes), 'plane')}, {why}" if porous else why,
     )
-
-
-def settled(case: Case, comm: Communicator, device: Device) -> tuple[Case, str]:
-    """The case with the layout that `auto` stands for, and the reason. Collective."""
-    rooms = comm.allgather(device.share or device.memory()[0] // device.sharing)
-    largest = max(plane_costs.slabs(case, comm.size), key=lambda slab: slab.planes)
-
-    def chosen() -> tuple[dict[str, Any], str]:
-        layout, why = choose(case, device.kind, largest, min(rooms))
-        return layout.model_dump(), why
-
-    table, why = on_root(comm, chosen)
-    return with_layout(case, make("layouts", table)), why
 
 
 def with_layout(case: Case, layout: Layout) -> Case:

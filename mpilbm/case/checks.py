@@ -19,7 +19,6 @@ from mpilbm.core.formulas.values import names_in
 from mpilbm.core.registry import find, names
 from mpilbm.core.units import counted, tau_from_viscosity
 from mpilbm.model.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
-from mpilbm.physics.boundaries import Boundary
 
 
 def check(case: Case, tables: dict) -> list[str]:
@@ -36,7 +35,7 @@ def check(case: Case, tables: dict) -> list[str]:
         problems += [sentence for sentence, _ in from_objects(case, "problems")]
     if not problems:
         problems += _rates(case)
-        for key, boundary, shape in owners(case):
+        for key, boundary, shape in case.conditions():
             problems += [f"{key}.{found}" for found in wrong_values(case, boundary, shape)]
     cs = sqrt(case.lattice.cs2)
     for key, speed, when in given_speeds(case, formulas=not problems):
@@ -232,17 +231,9 @@ def given_speeds(case: Case, formulas: bool = True) -> Iterator[tuple[str, float
         if fluid.velocity is not None:
             yield case.fluid_key(fluid, "velocity"), fluid.velocity, ""
         yield f"{fluid.initial.where}.u", norm(fluid.initial.u), ""
-    for key, boundary, shape in owners(case):
+    for key, boundary, shape in case.conditions():
         numbers = norm(getattr(boundary, "velocity", None) or ()), ""
         yield f"{key}.velocity", *(fastest(case, boundary, shape) if formulas else numbers)
-
-
-def owners(case: Case) -> Iterator[tuple[str, Boundary, Any]]:
-    """(key path, boundary, shape) of all boundaries; the shape of a body, or None."""
-    for index, boundary in enumerate(case.boundaries):
-        yield f"boundary.{index}", boundary, None
-    for body in case.bodies:
-        yield f"body.{body.label}.boundary", body.boundary, body.shape
 
 
 def norm(vector: Iterable) -> float:

@@ -82,8 +82,9 @@ def _between_faces(case: Case, axis: int) -> float:
             ends |= {face[1]: boundary for face in boundary.where if face[0] == AXES[axis]}
     if len(ends) < 2:
         return 0.0
-    lower, upper = (_number(getattr(ends[side], "rho", None), f"{ends[side].name}.rho")
-                    for side in "-+")  # fmt: skip
+    lower, upper = (
+        _number(getattr(ends[side], "rho", None), f"{ends[side].name}.rho") for side in "-+"
+    )
     length = case.domain.size[axis] - sum(each.wall_at == "node" for each in ends.values()) / 2
     return float(case.lattice.cs2) * (lower - upper) / length
 
@@ -171,5 +172,10 @@ def forced_channel(case: Case) -> ForcedChannel | None:
 
 def _mirrors(case: Case, normal: int) -> list[str]:
     """The faces normal to an axis that mirror the flow."""
-    return [face for boundary in case.boundaries if boundary.mirrors
-            for face in boundary.where if face[0] == AXES[normal]]  # fmt: skip
+    return [
+        face
+        for boundary in case.boundaries
+        if boundary.mirrors
+        for face in boundary.where
+        if face[0] == AXES[normal]
+    ]

@@ -160,8 +160,9 @@ def file_field(spec: str, directory: Path, box: dict[str, Any]) -> ArrayField:
     file, _, dataset = spec.rpartition(":") if ".h5:" in spec else (spec, "", "")
     path = directory / file
     if not isfile(path):
-        raise ValueError(f"is missing: there is no file {path}; paths are relative to the folder "
-                         "of the case")  # fmt: skip
+        raise ValueError(
+            f"is missing: there is no file {path}; paths are relative to the folder of the case"
+        )
     if not dataset:
         field = ArrayField(**box, array=npy_array(path))
         field.require(field.array)
@@ -213,8 +214,10 @@ class _Fields:
             return tuple(self.component(each, where) for each in value)
         try:
             if not is_file(value) or value.endswith(".csv"):
-                raise ValueError("is neither a list nor an array; allowed: a list of numbers and "
-                                 "formulas, or a file.npy, file.h5:dataset")  # fmt: skip
+                raise ValueError(
+                    "is neither a list nor an array; allowed: a list of numbers and "
+                    "formulas, or a file.npy, file.h5:dataset"
+                )
             field = file_field(value, self.case.directory, self._box(D, where))
         except ValueError as error:
             raise CaseError(f"'{value}' {error}", where, self.case.path) from None

@@ -243,6 +243,13 @@ class Case(Parameters):
         force = self.fluids[number].force
         return force.components(OF.format(number) if self.coupling else "") if force else []
 
+    def conditions(self) -> Iterator[tuple[str, Boundary, Any]]:
+        """(key path, boundary, shape) of all faces and bodies; no shape at a face, or of a mask."""
+        for index, boundary in enumerate(self.boundaries):
+            yield f"boundary.{index}", boundary, None
+        for body in self.bodies:
+            yield f"body.{body.label}.boundary", body.boundary, body.shape
+
     def objects(self) -> Iterator[tuple[str, Parameters]]:
         """All objects of registered classes in this case, with their key paths."""
         names = ("lattice", "coupling", "layout", "backend", "halo")

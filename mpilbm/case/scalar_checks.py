@@ -40,8 +40,10 @@ def _viscosity(case: Case) -> Iterator[str]:
             yield f"{key}: found {found}; allowed: a number{fix}"
         elif collision.closure or not collision.shear_rate:
             usable = [n for n in names("collisions") if find("collisions", n).shear_rate]
-            yield (f"{key}: found a formula; allowed with the collisions {', '.join(usable)}, "
-                   "without closure")  # fmt: skip
+            yield (
+                f"{key}: found a formula; allowed with the collisions {', '.join(usable)}, "
+                "without closure"
+            )
         try:
             Formula(fluid.formula, (*names_in(case.dimensions), *case.labels))
         except FormulaError as error:
@@ -49,8 +51,10 @@ def _viscosity(case: Case) -> Iterator[str]:
         values = {scalar.label: scalar.initial.rho for scalar in case.scalars}
         nu = viscosity_at_centre(case, fluid.formula, values)
         if case.scalars and nu is not None and not 0 < nu < MOST:
-            yield (f"{key}: is {nu:g} at the centre of the box at t = 0; allowed: > 0; change "
-                   "the formula")  # fmt: skip
+            yield (
+                f"{key}: is {nu:g} at the centre of the box at t = 0; allowed: > 0; change "
+                "the formula"
+            )
 
 
 def _ratios(case: Case) -> Iterator[str]:
@@ -58,8 +62,10 @@ def _ratios(case: Case) -> Iterator[str]:
     files = [each.label for each in case.scalars if isinstance(each.initial.rho, FieldValue)]
     if case.fluids[0].formula and files:
         for scalar in (each for each in case.scalars if each.ratio):
-            yield (f"{scalar.key}.{scalar.ratio}: needs the viscosity at the centre of the box at "
-                   f"t = 0, which depends on {files[0]} from a file; give diffusivity")  # fmt: skip
+            yield (
+                f"{scalar.key}.{scalar.ratio}: needs the viscosity at the centre of the box at "
+                f"t = 0, which depends on {files[0]} from a file; give diffusivity"
+            )
 
 
 def _fix(case: Case, text: str) -> str:
@@ -94,8 +100,10 @@ def _of_case(case: Case) -> Iterator[str]:
         yield "scalar: found together with coupled fluids; allowed: with one fluid; remove either"
     if case.lattice.staggered:
         every = (n for n in names("lattices") if not find("lattices", n).staggered)
-        yield (f"scalar: is not defined on {case.lattice.name}, which stores every other node; "
-               f"allowed lattices: {', '.join(every)}")  # fmt: skip
+        yield (
+            f"scalar: is not defined on {case.lattice.name}, which stores every other node; "
+            f"allowed lattices: {', '.join(every)}"
+        )
     for fluid in case.fluids:
         if fluid.initial.iterate:
             yield f"{fluid.initial.where}.iterate: is not defined with scalars; remove it"
@@ -104,8 +112,10 @@ def _of_case(case: Case) -> Iterator[str]:
 def _lattice(case: Case, scalar: Scalar) -> Iterator[str]:
     if case.dimensions != scalar.lattice.D:
         allowed = ", ".join(lattices(case.dimensions))
-        yield (f"{scalar.key}.lattice: found {scalar.lattice.name} in {case.dimensions}D; allowed: "
-               f"{allowed}")  # fmt: skip
+        yield (
+            f"{scalar.key}.lattice: found {scalar.lattice.name} in {case.dimensions}D; allowed: "
+            f"{allowed}"
+        )
 
 
 def _formulas(case: Case, scalar: Scalar) -> Iterator[str]:
@@ -130,14 +140,18 @@ def _rates(case: Case, scalar: Scalar) -> Iterator[str]:
     compute = np.dtype(case.precision.compute).type
     for key, diffusivity, capacity in given:
         if tau_from_viscosity(diffusivity * capacity, scalar.lattice.cs2) <= 0.5:
-            yield (f"{key}: found {diffusivity:g}, tau = diffusivity * capacity / cs2 + 1/2 is "
-                   "1/2; allowed: tau > 1/2; raise the diffusivity")  # fmt: skip
+            yield (
+                f"{key}: found {diffusivity:g}, tau = diffusivity * capacity / cs2 + 1/2 is "
+                "1/2; allowed: tau > 1/2; raise the diffusivity"
+            )
             continue
         for name, rate in scalar.collision.rates(diffusivity * capacity, scalar.lattice).items():
             if not 0 < float(compute(rate)) < 2:
-                yield (f"{key}: found {diffusivity:g}; {name} is {float(compute(rate)):g} in "
-                       f"{case.precision.compute}; allowed: between 0 and 2; change the "
-                       "diffusivity")  # fmt: skip
+                yield (
+                    f"{key}: found {diffusivity:g}; {name} is {float(compute(rate)):g} in "
+                    f"{case.precision.compute}; allowed: between 0 and 2; change the "
+                    "diffusivity"
+                )
 
 
 def _conducting(case: Case, scalar: Scalar) -> Iterator[tuple[str, Conducting]]:
@@ -152,15 +166,21 @@ def _materials(case: Case, scalar: Scalar) -> Iterator[str]:
     least = float(1 - scalar.lattice.w[0])
     for where, solid in _conducting(case, scalar):
         if solid.capacity < least:
-            yield (f"{where}.capacity: found {solid.capacity:g}; allowed: {least:.3g} or more with "
-                   f"{scalar.lattice.name}, below which the scheme is unstable; multiply it and "
-                   "divide diffusivity by one factor: this changes transients only")  # fmt: skip
+            yield (
+                f"{where}.capacity: found {solid.capacity:g}; allowed: {least:.3g} or more with "
+                f"{scalar.lattice.name}, below which the scheme is unstable; multiply it and "
+                "divide diffusivity by one factor: this changes transients only"
+            )
         if case.precision.storage == "float16":
-            yield (f"{where}: is not defined with precision.storage = \"float16\", which rounds "
-                   'the heat of a body to 3 digits; set it to "float32"')  # fmt: skip
+            yield (
+                f'{where}: is not defined with precision.storage = "float16", which rounds '
+                'the heat of a body to 3 digits; set it to "float32"'
+            )
     if len(case.conductors) > MOST_CONDUCTORS:
-        yield (f"body: found {len(case.conductors)} bodies with 'conjugate'; allowed: "
-               f"{MOST_CONDUCTORS}; join bodies of one material")  # fmt: skip
+        yield (
+            f"body: found {len(case.conductors)} bodies with 'conjugate'; allowed: "
+            f"{MOST_CONDUCTORS}; join bodies of one material"
+        )
 
 
 def given_values(scalar: Scalar) -> list[float]:
@@ -177,10 +197,12 @@ def _range(case: Case, scalar: Scalar) -> Iterator[str]:
     limit = LARGEST_HALF / float(max(scalar.lattice.w))
     largest = max(given_values(scalar), key=abs, default=0.0)
     if abs(largest) > limit:
-        yield (f"{scalar.key}: found the value {largest:g}; allowed with precision.storage = "
-               f'"float16" on {scalar.lattice.name}: up to {limit:.3g}, beyond which populations '
-               "are infinite in 16 bits; give differences from a constant value in a larger unit, "
-               'or set precision.storage = "float32"')  # fmt: skip
+        yield (
+            f"{scalar.key}: found the value {largest:g}; allowed with precision.storage = "
+            f'"float16" on {scalar.lattice.name}: up to {limit:.3g}, beyond which populations '
+            "are infinite in 16 bits; give differences from a constant value in a larger unit, "
+            'or set precision.storage = "float32"'
+        )
 
 
 def _faces(case: Case, scalar: Scalar) -> Iterator[str]:
@@ -191,16 +213,20 @@ def _faces(case: Case, scalar: Scalar) -> Iterator[str]:
     for k, boundary in enumerate(scalar.boundaries):
         here = f"{scalar.key}.boundary.{k}.where"
         if boundary.conducts:
-            yield (f"{scalar.key}.boundary.{k}: '{boundary.name}' is for bodies; give it in "
-                   f"body.scalar.{scalar.label}")  # fmt: skip
+            yield (
+                f"{scalar.key}.boundary.{k}: '{boundary.name}' is for bodies; give it in "
+                f"body.scalar.{scalar.label}"
+            )
         if not boundary.where:
             yield f"{here}: names no face; allowed: {', '.join(faces)}; list the faces"
         for face in boundary.where:
             if face not in faces:
                 yield f"{here}: found '{face}' in {case.dimensions}D; allowed: {', '.join(faces)}"
             elif axes[face[0]]:
-                yield (f"{here}: face '{face}' is periodic; remove it here or set domain.periodic."
-                       f"{'xyz'.index(face[0])} = false")  # fmt: skip
+                yield (
+                    f"{here}: face '{face}' is periodic; remove it here or set domain.periodic."
+                    f"{'xyz'.index(face[0])} = false"
+                )
             elif face in named:
                 yield f"{here}: face '{face}' is named by {named[face]} already; remove one of them"
             named.setdefault(face, here)
@@ -211,10 +237,12 @@ def _closed(case: Case, scalar: Scalar) -> Iterator[str]:
     open_ = {face for each in case.boundaries if each.face_flow.crosses for face in each.where}
     for boundary in scalar.boundaries:
         for face in (each for each in boundary.where if boundary.reflects and each in open_):
-            yield (f"{scalar.key}.boundary: fluid passes the face '{face}', which is closed for "
-                   f"'{scalar.label}' (adiabatic, also where nothing is given); add {{name = "
-                   f'"value", where = ["{face}"], value = 1.0}} at an inlet, {{name = "outflow", '
-                   f'where = ["{face}"]}} at an outlet')  # fmt: skip
+            yield (
+                f"{scalar.key}.boundary: fluid passes the face '{face}', which is closed for "
+                f"'{scalar.label}' (adiabatic, also where nothing is given); add {{name = "
+                f'"value", where = ["{face}"], value = 1.0}} at an inlet, {{name = "outflow", '
+                f'where = ["{face}"]}} at an outlet'
+            )
 
 
 def _buoyancy(case: Case) -> Iterator[str]:
@@ -222,8 +250,10 @@ def _buoyancy(case: Case) -> Iterator[str]:
     assert case.buoyancy is not None
     given, acting = case.buoyancy.gravity, case.buoyancy.expansions
     if len(given) != case.dimensions:
-        yield (f"buoyancy.gravity: found {counted(len(given), 'component')}; allowed: "
-               f"{case.dimensions}")  # fmt: skip
+        yield (
+            f"buoyancy.gravity: found {counted(len(given), 'component')}; allowed: "
+            f"{case.dimensions}"
+        )
     if not acting:
         yield "buoyancy: names no scalar; add T = {beta = 1.0, reference = 0.5}"
     yield from _unknown(case, "buoyancy", acting)

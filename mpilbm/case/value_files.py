@@ -102,8 +102,10 @@ def _of_file(
     """The components in a file; ValueError with its name."""
     try:
         if not is_file(spec):
-            raise ValueError("is neither a list nor a file; allowed: a list of numbers and "
-                             "formulas, or a file.csv, file.npy, file.h5:dataset")  # fmt: skip
+            raise ValueError(
+                "is neither a list nor a file; allowed: a list of numbers and "
+                "formulas, or a file.csv, file.npy, file.h5:dataset"
+            )
         check = None if spec.endswith(".csv") else partial(_check_plane, case, boundary, count)
         return _values(load_numbers(case.directory, spec, check), spec, count)
     except ValueError as error:
@@ -117,8 +119,10 @@ def _components(case: Case, boundary: Condition, spec: tuple) -> tuple:
     if not shapes:
         return found
     if any(isinstance(each, str | PointValue) for each in found):
-        raise ValueError("has arrays and formulas or functions as components; allowed: arrays and "
-                         "numbers; compute an array of them, too")  # fmt: skip
+        raise ValueError(
+            "has arrays and formulas or functions as components; allowed: arrays and "
+            "numbers; compute an array of them, too"
+        )
     numbers = (each if isinstance(each, Plane) else np.full(shapes[0], each) for each in found)
     return tuple(each if isinstance(each, Plane) else Plane(each) for each in numbers)
 
@@ -149,8 +153,9 @@ def _require_density(value: Any, what: str) -> None:
         return
     if ((value.values < LEAST_DENSITY) | (value.values > LARGEST_DENSITY)).any():
         kind = what.split()[-1] if what.startswith("the ") else "file"
-        raise ValueError(f"{what} contains a density out of range; allowed: {DENSITIES}; change "
-                         f"the {kind}")  # fmt: skip
+        raise ValueError(
+            f"{what} contains a density out of range; allowed: {DENSITIES}; change the {kind}"
+        )
 
 
 def _values(array: np.ndarray, spec: str, count: int) -> tuple[Series, ...] | tuple[Plane, ...]:
@@ -171,11 +176,14 @@ def _values(array: np.ndarray, spec: str, count: int) -> tuple[Series, ...] | tu
 def _check_plane(case: Case, boundary: Condition, count: int, shape: tuple[int, ...]) -> None:
     """ValueError unless an array of this shape has a value for each cell of the faces."""
     if len({face[0] for face in boundary.where}) != 1:
-        raise ValueError("is a plane of values, for one face or two opposite faces; allowed for "
-                         "other faces and for bodies: a file.csv")  # fmt: skip
+        raise ValueError(
+            "is a plane of values, for one face or two opposite faces; allowed for "
+            "other faces and for bodies: a file.csv"
+        )
     for face in boundary.where:
         sides = [n for a, n in zip("xyz", case.domain.size, strict=False) if a != face[0]][::-1]
         wanted = (*sides, count) if count > 1 else tuple(sides)
         if shape != wanted:
-            raise ValueError(f"has shape {shape}; allowed for the face {face}: {wanted}, slowest "
-                             "axis first")  # fmt: skip
+            raise ValueError(
+                f"has shape {shape}; allowed for the face {face}: {wanted}, slowest axis first"
+            )

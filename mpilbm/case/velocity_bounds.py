@@ -88,12 +88,8 @@ def largest_speed(case: Case, initial: Sequence[InitialRange] = ()) -> tuple[flo
     of Reynolds numbers.
     """
     found = [
-        (fastest(case, boundary)[0], f"boundary.{index}.velocity")
-        for index, boundary in enumerate(case.boundaries)
-    ]
-    found += [
-        (fastest(case, body.boundary, body.shape)[0], f"body.{body.label}.boundary.velocity")
-        for body in case.bodies
+        (fastest(case, boundary, shape)[0], f"{key}.velocity")
+        for key, boundary, shape in case.conditions()
     ]
     found += [
         (each.speed, fluid.initial.key_of_velocity)
@@ -218,8 +214,9 @@ def sampled(
     everywhere = bool(names & PLACE or functions)
     places = _places(case, boundary, shape, along) if everywhere else {}
     points = next((place.size for place in places.values()), 1)
-    timed = "t" in names or any(isinstance(v, Series) or v.timed for v in values
-                                if isinstance(v, Series | PointValue))  # fmt: skip
+    timed = "t" in names or any(
+        isinstance(v, Series) or v.timed for v in values if isinstance(v, Series | PointValue)
+    )
     steps = case.run.last if timed else 0
     most = max(2, EVALUATIONS // max(1, points))
     if t is None or not steps:

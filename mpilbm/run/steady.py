@@ -123,12 +123,16 @@ class Watch:
     def _warn(self, step: int) -> None:
         """Report a flow that is too fast, and scalars that are beyond their bounds; collective."""
         mach = self.totals.fastest / self.totals.speed_of_sound
-        self._fast.update(mach, lambda: Finding(
-            WARNING, "",
-            f"by step {step} the flow has reached Mach {mach:.2g}, above {FAST}: "
-            f"compressibility errors of about Ma^2 = {mach**2:.0%}, and it may become "
-            "unstable; lower the velocity, and the viscosity with it",
-        ))  # fmt: skip
+        self._fast.update(
+            mach,
+            lambda: Finding(
+                WARNING,
+                "",
+                f"by step {step} the flow has reached Mach {mach:.2g}, above {FAST}: "
+                f"compressibility errors of about Ma^2 = {mach**2:.0%}, and it may become "
+                "unstable; lower the velocity, and the viscosity with it",
+            ),
+        )
         beyond = self.totals.scalars.beyond if self.totals.checked == step else {}
         for label, number in beyond.items():
             self._scalars[label].update(number, partial(self._overshoot, step, label))

@@ -145,7 +145,7 @@ WRONG = [
     ("fluid", "viscosity", "5 m^9^9^9^9/s", ": 'm^9^9^9^9/s' is not a unit"),
     ("fluid", "viscosity", "5 (m/s", None),
     ("domain", "size", ["4 kg"], ", of unit kg; allowed: the unit of"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("table", "key", "value", "sentence"), WRONG)
@@ -207,19 +207,23 @@ def test_temperatures_may_be_in_kelvin_and_20_degrees_are_usual():
 @pytest.mark.parametrize(
     ("units", "sentence"),
     [
-        ({"fluid": "oil"}, 'units.fluid: found "oil"; allowed: \'water\' or \'air\''),
-        ({"fluid": "water", "temperature": "120 degC"},
-         "units: has water at temperature = 120 degC; allowed: 0 to 100 degC; change it, or give"),
+        ({"fluid": "oil"}, "units.fluid: found \"oil\"; allowed: 'water' or 'air'"),
+        (
+            {"fluid": "water", "temperature": "120 degC"},
+            "units: has water at temperature = 120 degC; allowed: 0 to 100 degC; change it, or give",
+        ),
         ({"density": 1, "temperature": 20}, "units: has temperature but no fluid; add fluid"),
         ({"density": "3 m"}, 'units.density: found "3 m", of unit m; allowed: the unit of'),
-        ({}, 'units: has neither density nor fluid; write density = 1000'),
+        ({}, "units: has neither density nor fluid; write density = 1000"),
     ],
-)  # fmt: skip
+)
 def test_wrong_fluids(units, sentence):
     with pytest.raises(CaseError) as refused:
         case_with({"cell": 1e-3, "velocity": 5} | units, {"viscosity": 0.1})
-    assert any(line.removeprefix("case.toml: ").startswith(sentence)
-               for line in str(refused.value).splitlines()), refused.value  # fmt: skip
+    assert any(
+        line.removeprefix("case.toml: ").startswith(sentence)
+        for line in str(refused.value).splitlines()
+    ), refused.value
 
 
 def test_pint_is_imported_only_for_texts_with_units():

@@ -125,8 +125,9 @@ class FaceCells:
 
     def area(self, face: str) -> float:
         """The number of fluid cells at a face, from the share of the sampled ones; collective."""
-        sides = [n for n, axis in zip(self._case.domain.size, "xyz", strict=False)
-                 if axis != face[0]]  # fmt: skip
+        sides = [
+            n for n, axis in zip(self._case.domain.size, "xyz", strict=False) if axis != face[0]
+        ]
         return prod(sides) * self.fluid[face]
 
     def _split(self, values: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
@@ -203,9 +204,10 @@ class Outlets:
         case, name, first = self._context.case, self.names[face], self._repeated[face].first
         key = next(f"boundary.{k}" for k, each in enumerate(case.boundaries) if face in each.where)
         return Finding(
-            WARNING, key,
+            WARNING,
+            key,
             f"by step {step}, and first at step {first}, fluid enters through the outlet {face} "
             f"('{name}'): through {flow.share:.0%} of it, with up to {flow.inward:.2g} cells/step; "
             "the flow there depends on what the boundary assumes beyond the face, or sound stays "
             f"in the box; {either('move the outlet further downstream', *still(case, name))}",
-        )  # fmt: skip
+        )

@@ -71,9 +71,12 @@ def place(case: Case, node: Sequence[int]) -> Place:
     cell = (x, plane) if case.dimensions == 2 else (x, row, plane)
     text = f"cell ({', '.join(map(str, cell))})"
     faces = [face for face in closed_faces(case) if _touches(case, cell, face)]
-    here = {f"boundary.{k}": each.name
-            for face in faces for k, each in enumerate(case.boundaries)
-            if face in each.where}  # fmt: skip
+    here = {
+        f"boundary.{k}": each.name
+        for face in faces
+        for k, each in enumerate(case.boundaries)
+        if face in each.where
+    }
     if not here:
         return Place(text, "", "")
     names = dict.fromkeys(here.values())

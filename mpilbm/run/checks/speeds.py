@@ -12,7 +12,6 @@ most of them are solid.
 """
 
 from mpilbm.case.case import Case
-from mpilbm.case.checks import owners
 from mpilbm.case.velocity_bounds import fastest, initial_range, largest_speed
 from mpilbm.core.formulas.values import CellValue
 from mpilbm.model.findings import WARNING, Finding, either
@@ -42,7 +41,7 @@ def bounded(case: Case) -> bool:
         or len(densities) > 1
         or not all(isinstance(rho, int | float) for rho in densities)
     )
-    return not driven and any(fastest(case, each, shape)[0] for _, each, shape in owners(case))
+    return not driven and any(fastest(case, each, shape)[0] for _, each, shape in case.conditions())
 
 
 class Speeds:
@@ -60,7 +59,7 @@ class Speeds:
             self._given, self._key = on_root(context.comm, self._with_initial)
         self._timed = any(
             CellValue("u", value, self._case.dimensions).timed
-            for _, each, _ in owners(self._case)
+            for _, each, _ in self._case.conditions()
             for value in getattr(each, "velocity", None) or ()
         )
         self._alarm = Alarm(context, LEVELS)
@@ -149,9 +148,10 @@ class Speeds:
         here = place(self._case, node)
         fix = either(here.fix, RAISE, OTHER, *still(self._case, outlet))
         return Finding(
-            WARNING, here.key or self._key,
+            WARNING,
+            here.key or self._key,
             f"by step {step} the flow is {ratio:.3g} times as fast as the largest given speed, "
             f"{self._given:.3g} cells/step of {self._key}: {speed:.3g} in {here.text}, and too "
             f"fast first at step {self._repeated.first}: it is unstable, or sound stays in the "
             f"box; {fix}",
-        )  # fmt: skip
+        )

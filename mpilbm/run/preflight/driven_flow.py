@@ -88,8 +88,9 @@ def _forces(case: Case, axis: int, t: np.ndarray) -> Iterator[Cause]:
 def _sampled(case: Case, text: str, t: np.ndarray) -> np.ndarray:
     """The values of a formula at times t and evenly spaced points of the box, (times, x, y, z)."""
     formula, size = Formula(text), (*case.domain.size, 1)[:3]
-    counts = [min(n, ALONG) if axis in formula.names else 1
-              for n, axis in zip(size, "xyz", strict=True)]  # fmt: skip
+    counts = [
+        min(n, ALONG) if axis in formula.names else 1 for n, axis in zip(size, "xyz", strict=True)
+    ]
     at = [(np.arange(m) + 0.5) * n / m for n, m in zip(size, counts, strict=True)]
     known = dict(zip("xyz", np.meshgrid(*at, indexing="ij", sparse=True), strict=True))
     box = dict(zip(("nx", "ny", "nz"), size, strict=True))

@@ -78,8 +78,14 @@ def mpi() -> list[Fact]:
     """The MPI library and the launcher."""
     answer, problem = ask(MPI_QUESTION)
     if not answer:
-        return [Fact("MPI", "library", f"none: {problem}; runs have one rank",
-                     "pip install mpich mpi4py, or on a cluster: module load its MPI")]  # fmt: skip
+        return [
+            Fact(
+                "MPI",
+                "library",
+                f"none: {problem}; runs have one rank",
+                "pip install mpich mpi4py, or on a cluster: module load its MPI",
+            )
+        ]
     library = " ".join(answer[0].replace("Version:", "").split())
     return [
         Fact("MPI", "library", f"{library}, MPI {answer[1]}"),

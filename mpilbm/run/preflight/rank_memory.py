@@ -183,11 +183,11 @@ def large_arrays(case: Case, slabs: tuple[Slab, ...], survey: Survey) -> list[Fi
         return []
     narrower = "" if case.precision.storage == "float16" else "16-bit storage"
     fix = either(narrower, "more ranks on more devices", "a smaller box")
-    return [Finding(
-        NOTE, "domain.size",
+    text = (
         f"an array of populations takes {in_words(largest)}, of which the driver of this device "
-        f"guarantees {in_words(limit)}; if it refuses the array, use {fix}",
-    )]  # fmt: skip
+        f"guarantees {in_words(limit)}; if it refuses the array, use {fix}"
+    )
+    return [Finding(NOTE, "domain.size", text)]
 
 
 def memory(

@@ -112,13 +112,13 @@ def thin_slabs(
     if planes >= least:
         return []
     most = max(1, shape[0] // by_network, min(NODE, shape[0] // on_node))
-    return [Finding(
-        WARNING, "ranks",
+    text = (
         f"slabs of {counted(planes, 'plane')} are thin: on GPUs, the exchange with the neighbours "
         f"takes longer than the update of a slab of fewer than {counted(least, 'plane')} (model "
         f"of an H200, {link.name}); use at most {counted(most, 'GPU')}, or "
-        "turn the box so that its longest side is the last",
-    )]  # fmt: skip
+        "turn the box so that its longest side is the last"
+    )
+    return [Finding(WARNING, "ranks", text)]
 
 
 def update_bytes(case: Case) -> int:
@@ -152,12 +152,12 @@ def idle_threads(case: Case, slabs: Sequence[Slab]) -> list[Finding]:
         return []
     enough = max(n for n in range(1, threads) if busy(slab.planes, edges, n) >= LEAST_BUSY)
     first = f", {edges} of them before the others" if edges else ""
-    return [Finding(
-        WARNING, "backend.threads",
+    text = (
         f"the {threads} threads of a rank share the {counted(slab.planes, 'plane')} of a slab"
         f"{first}, and are busy for {share:.0%} of a step at most; use {counted(enough, 'thread')} "
-        "for each rank, or turn the box so that its longest side is the last",
-    )]  # fmt: skip
+        "for each rank, or turn the box so that its longest side is the last"
+    )
+    return [Finding(WARNING, "backend.threads", text)]
 
 
 def busy(planes: int, edges: int, threads: int) -> float:

@@ -86,9 +86,13 @@ def test_lines_of_a_driver_are_no_devices(monkeypatch):
 
 @pytest.mark.parametrize(
     ("usable", "kind", "layout"),
-    [(False, "cpu", "aa on cpu"), (False, "opencl", "ab on opencl"), (True, "cuda", "ab on cuda"),
-     (False, "cuda", None)],
-)  # fmt: skip
+    [
+        (False, "cpu", "aa on cpu"),
+        (False, "opencl", "ab on opencl"),
+        (True, "cuda", "ab on cuda"),
+        (False, "cuda", None),
+    ],
+)
 def test_the_layout_is_that_of_the_device_of_auto(monkeypatch, usable, kind, layout):
     monkeypatch.setattr(devices, "cupy_gpus", lambda probe: ([], usable))
     monkeypatch.setattr(devices, "opencl", list)

@@ -49,11 +49,17 @@ def test_thinner_slabs_wait_in_the_model(kind, link):
     least = thinnest(side, kind, link)
     for planes, waits in ((least, False), (least - 1, True)):
         model = Model(
-            weak=True, planes=planes, plane_cells=side**2, plane_fluid=side**2,
-            bytes_per_update=update, copy=COPY, overhead=OVERHEAD,
-            latency=slabs.LATENCY, face_bytes=link.faces * sent * side**2,
+            weak=True,
+            planes=planes,
+            plane_cells=side**2,
+            plane_fluid=side**2,
+            bytes_per_update=update,
+            copy=COPY,
+            overhead=OVERHEAD,
+            latency=slabs.LATENCY,
+            face_bytes=link.faces * sent * side**2,
             bandwidth=link.bandwidth,
-        )  # fmt: skip
+        )
         assert (model.seconds(2) > model.seconds(1) * (1 + 1e-9)) is waits
 
 

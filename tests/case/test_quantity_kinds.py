@@ -210,7 +210,7 @@ def test_temperatures_may_be_in_kelvin_and_20_degrees_are_usual():
         ({"fluid": "oil"}, "units.fluid: found \"oil\"; allowed: 'water' or 'air'"),
         (
             {"fluid": "water", "temperature": "120 degC"},
-            "units: has water at temperature = 120 degC; allowed: 0 to 100 degC; change it, or give",
+            "units: has water at temperature = 120 degC; allowed: 0 to 100 degC; change it",
         ),
         ({"density": 1, "temperature": 20}, "units: has temperature but no fluid; add fluid"),
         ({"density": "3 m"}, 'units.density: found "3 m", of unit m; allowed: the unit of'),

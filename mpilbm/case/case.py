@@ -100,7 +100,6 @@ def _unread(tables: dict, path: str | Path) -> tuple[Case, dict, list[str]]:
 
 
 def _require_arguments(case: object, overrides: object) -> None:
-    """UsageError for arguments of `load_case` of a wrong type."""
     if not isinstance(case, str | Path | Mapping):
         raise UsageError(
             f"load_case: found {shown_type(case)} as case; give the path of a case file, or a dict "
@@ -172,7 +171,6 @@ def _validated(tables: dict) -> CaseFile:
 
 
 def _case(file: CaseFile, tables: dict, path: Path) -> Case:
-    """The case of typed tables, without checks."""
     if isinstance(file.fluid, tuple):
         several = len(file.fluid) > 1
         fluids = tuple(

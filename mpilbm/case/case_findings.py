@@ -9,8 +9,7 @@ from math import pi, prod
 
 from mpilbm.case.checks import from_objects, given_speeds, norm
 from mpilbm.case.model import Case
-from mpilbm.case.scalar_checks import given_values
-from mpilbm.case.scalars import viscosity_at_centre
+from mpilbm.case.scalars import given_values, viscosity_at_centre
 from mpilbm.case.velocity_bounds import net_inflow, outward_speed
 from mpilbm.core.units import mach, tau_from_viscosity
 from mpilbm.model.findings import NOTE, SERIOUS, WARNING, Finding, in_order

@@ -11,7 +11,7 @@ import numpy as np
 
 from mpilbm.case.model import Case, Fluid
 from mpilbm.case.random_flow import RandomFlow
-from mpilbm.case.scalar_checks import scalar_problems
+from mpilbm.case.scalars import scalar_problems
 from mpilbm.case.tables.case_file import VELOCITY, Body
 from mpilbm.case.velocity_bounds import fastest, wrong_values
 from mpilbm.core.formulas.parser import Formula, FormulaError

@@ -51,7 +51,6 @@ def driving(case: Case) -> tuple[int, float]:
 
 
 def _number(value: Any, key: str) -> float:
-    """A number of the case; NotDriven for a formula or a file."""
     if isinstance(value, int | float):
         return float(value)
     found = f"is {value!r}" if isinstance(value, str) else "has values of cells, points or times"
@@ -59,13 +58,11 @@ def _number(value: Any, key: str) -> float:
 
 
 def _owned(case: Case) -> list[tuple[str, Boundary]]:
-    """(faces or body, boundary) of all boundaries."""
     faces = [(", ".join(boundary.where), boundary) for boundary in case.boundaries]
     return faces + [(f"body '{body.label}'", body.boundary) for body in case.bodies]
 
 
 def _refuse_velocity(where: str, boundary: Boundary) -> None:
-    """NotDriven for an inlet or a moving wall."""
     velocity = getattr(boundary, "velocity", None)
     if velocity is not None and (isinstance(velocity, str) or any(velocity)):
         raise NotDriven(

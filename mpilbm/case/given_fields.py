@@ -256,7 +256,6 @@ class _Fields:
         return field
 
     def _box(self, count: int, where: str) -> dict[str, Any]:
-        """The fields of CellField."""
         case = self.case
         box = {"size": case.domain.size, "staggered": case.lattice.staggered}
         return box | {"count": count, "where": where, "path": case.path}

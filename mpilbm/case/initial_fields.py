@@ -121,7 +121,6 @@ class InitialFields(Parameters):
         return rho, u
 
     def _read(self, shape: Shape, begin: int, end: int) -> tuple[np.ndarray, np.ndarray]:
-        """The planes from the file."""
         assert self.file is not None
         full = (*shape[:2], shape[2] * (2 if self.staggered else 1))
         with self._case_errors():
@@ -134,7 +133,6 @@ class InitialFields(Parameters):
         return rho, u
 
     def _computed(self, shape: Shape, begin: int, end: int) -> tuple[np.ndarray, np.ndarray]:
-        """The planes from numbers and formulas."""
         _, rows, nx = shape
         rho = np.empty((end - begin, rows, nx))
         u = np.empty((end - begin, rows, nx, len(self.u)))
@@ -162,7 +160,6 @@ class InitialFields(Parameters):
         return rho, u
 
     def _waves(self, flow: RandomFlow, shape: Shape, begin: int, end: int) -> np.ndarray:
-        """The random velocity in planes."""
         planes, rows, nx = shape[0], shape[1], shape[2] * (2 if self.staggered else 1)
         size = (nx, planes) if len(self.u) == 2 else (nx, rows, planes)
         waves = waves_of(flow, size)
@@ -200,7 +197,6 @@ class InitialFields(Parameters):
     def _refuse(
         self, bad: np.ndarray, values: np.ndarray, key: str, begin: int, sentence: str
     ) -> None:
-        """CaseError that names the first bad cell."""
         if not bad.any():
             return
         plane, row, x = (int(index) for index in np.argwhere(bad)[0])

@@ -97,7 +97,6 @@ def _checked(arrays: Mapping[str, Array], dimensions: int) -> dict[str, Any]:
 
 
 def _npz_arrays(path: Path) -> dict[str, np.ndarray]:
-    """The arrays rho and u of a .npz file, mapped into memory."""
     try:
         with zipfile.ZipFile(path) as file:
             members = {info.filename: info for info in file.infolist()}
@@ -111,7 +110,6 @@ def _npz_arrays(path: Path) -> dict[str, np.ndarray]:
 
 
 def _mapped(path: Path, name: str, info: zipfile.ZipInfo) -> np.ndarray:
-    """A member of a zip file, mapped into memory."""
     if info.compress_type != zipfile.ZIP_STORED:
         raise ValueError(
             f"is compressed, so that no rank can read its own part of '{name}'; write it with "

@@ -116,7 +116,6 @@ def _sentence(item: "ErrorDetails", keys: tuple, tables: dict) -> str:
 
 
 def _missing_unit(keys: tuple, tables: dict) -> str:
-    """The end of a sentence about a number in quotes: a quantity may lack its unit."""
     quantity = kind_at(tables, keys)[0].quantity
     if quantity is None or not isinstance(tables.get("units"), dict):
         return ""
@@ -124,7 +123,6 @@ def _missing_unit(keys: tuple, tables: dict) -> str:
 
 
 def _unknown_key(key: str, table: Kind) -> str:
-    """The sentence for a key that does not exist in its table."""
     allowed = sorted(table.model.model_fields) if table.model else []
     if not allowed:
         return "unknown key; remove it"

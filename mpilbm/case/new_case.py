@@ -66,7 +66,6 @@ def _files(part: Any) -> Iterator[str]:
 
 
 def _texts(part: Any) -> Iterator[str]:
-    """All texts in a table."""
     if isinstance(part, str):
         yield part
     elif isinstance(part, dict | list):
@@ -216,7 +215,6 @@ def write(name: Path | None, dimensions: int | None = None, case: str = BUILT_IN
 
 
 def _create(path: Path, content: bytes) -> None:
-    """Write a new file; CommandError if it exists."""
     try:
         with path.open("xb") as file:
             file.write(content)

@@ -30,14 +30,12 @@ def override(tables: dict, settings: Sequence[str] | Mapping[str, Any]) -> tuple
 
 
 def _copied(value: Any) -> Any:
-    """A copy of tables and lists, with the same values in them."""
     if isinstance(value, Mapping):
         return {str(key): _copied(each) for key, each in value.items()}
     return [_copied(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _path_and_value(setting: str) -> tuple[str, Any]:
-    """The key path and the value of a text `key.path=value`."""
     path, equals, text = setting.partition("=")
     if not equals or not path.strip():
         raise ValueError("is not key=value; write for example --set run.steps=100")

@@ -240,7 +240,6 @@ def _spread(last: int, count: int) -> np.ndarray:
 
 
 def _number(value: Any, t: np.ndarray, places: dict[str, np.ndarray]) -> float | np.ndarray:
-    """A number, or the values of a series or function at times t (times, 1)."""
     if isinstance(value, PointValue):
         points = [each.reshape(-1) for each in places.values()]
         return np.array([value.at(points, float(time)) for time in t[:, 0]])

@@ -68,7 +68,6 @@ def gathered(context: Context, name: str) -> np.ndarray | None:
 
 
 def _computed(context: Context, name: str) -> Iterator[tuple[int, int, np.ndarray]]:
-    """Ranges of the planes of this rank, and the field in them."""
     solver = context.solver
     if name != SOLID:
         solver.prepare((name,))

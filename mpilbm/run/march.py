@@ -111,7 +111,6 @@ class March:
         self._doing = ""
 
     def _note(self, error: BaseException) -> None:
-        """Keep an error that has left steps or outputs incomplete."""
         nothing_lost = isinstance(error, NonFiniteError) and self.folder is None
         if self._doing and not nothing_lost:
             step = self.context.solver.steps
@@ -136,7 +135,6 @@ class March:
         self._started = True
 
     def _next_due(self, step: int, last: int, visitors: Sequence[Visitor]) -> int:
-        """The next step at which something is due."""
         final = self.final(self.context)
         written = self.writers.next_due(step, min(final, last) if step < final else last)
         asked = (visitor.next_due(step, last) for visitor in visitors)

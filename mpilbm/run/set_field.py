@@ -104,7 +104,6 @@ def _new_values(context: Context, name: str, value: Given, local: bool) -> np.nd
 
 
 def _numbers(name: str, value: Any) -> np.ndarray:
-    """An array of numbers as float64; UsageError."""
     try:
         found = np.asarray(value)
     except ValueError as error:
@@ -152,7 +151,6 @@ def _require(context: Context, values: dict[str, np.ndarray]) -> None:
 def _refuse(
     context: Context, what: str, values: np.ndarray, bad: np.ndarray, sentence: str
 ) -> None:
-    """UsageError for the first bad cell."""
     if not bad.any():
         return
     plane, row, k = (int(index) for index in np.argwhere(bad)[0])
@@ -179,7 +177,6 @@ def _cell_values(
 
 
 def _fill(context: Context, number: int, given: CellValues) -> None:
-    """Set the populations of the current step from rho and u."""
     solver = context.solver
     fluid = solver.case.fluids[number].model_copy(update={"initial": given})
     values = HostValues(solver.context, fluid)

@@ -97,7 +97,6 @@ def build_solver(
 
 
 def _require(case: "Case", device: "Device", slab: "Slab") -> None:
-    """CaseError if the arrays of a slab do not fit the device, or a force is not finite."""
     memory_plan.require(device, case, slab)
     require_forces(case, slab.begin, slab.end)
 

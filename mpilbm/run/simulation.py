@@ -166,7 +166,6 @@ class Simulation:
 
     @property
     def _failure(self) -> Failure | None:
-        """Why the simulation cannot continue, None if it can."""
         return self._failed or (self._march.failure if self._march else None)
 
     def _cannot_continue(self, failure: Failure) -> UsageError:

@@ -118,7 +118,6 @@ def start(request: Request, stack: ExitStack) -> Started:
 
 
 def _require_initial(case: "Case") -> None:
-    """CaseError for an invalid file of initial fields."""
     for fluid in case.fluids:
         fluid.initial.require()
 
@@ -134,7 +133,6 @@ def _findings(case: "Case", parts: list[diagnose.Diagnosis] | None, initial: boo
 
 
 def _set_up(facts: dict[str, Any]) -> str:
-    """A line with the ranks, the device, the transport and the layout."""
     halo = "halo {name}: {why}".format(**facts["halo"])
     layout = "; layout {layout}: {layout_why}".format(**facts) if facts["layout_why"] else ""
     return f"{counted(facts['ranks'], 'rank')} on {facts['device']}; {halo}{layout}"

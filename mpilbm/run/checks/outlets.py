@@ -131,7 +131,6 @@ class FaceCells:
         return prod(sides) * self.fluid[face]
 
     def _split(self, values: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-        """The part of each face in the values of all nodes of this slab."""
         begin = 0
         for face, nodes in self._nodes.items():
             yield face, values[begin : begin + len(nodes)]
@@ -152,7 +151,6 @@ class FaceCells:
 
     @staticmethod
     def _of(face: str, u: np.ndarray, nodes: np.ndarray, limit: float) -> Through:
-        """The flow at cells of a face on this slab; u: (n, D)."""
         if not len(u):
             return Through(-1.0, (), 0.0, 0, 0)
         inward = u[:, "xyz".index(face[0])] * (1 if face[1] == "-" else -1)
@@ -164,7 +162,6 @@ class FaceCells:
 
 
 def _joined(parts: Sequence[Through]) -> Through:
-    """The flow at a face, from that on each slab."""
     fastest = max(parts, key=lambda part: part.speed)
     return Through(
         fastest.speed,

@@ -90,7 +90,6 @@ class Speeds:
             self._compare(step, (speed, plane), at_outlets)
 
     def _with_initial(self) -> tuple[float, str]:
-        """The largest given speed and its key, with the initial fields of the case."""
         fluids = self._case.fluids
         return largest_speed(self._case, [initial_range(self._case, each) for each in fluids])
 

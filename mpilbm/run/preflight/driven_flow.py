@@ -70,7 +70,6 @@ def pushes(case: Case) -> list[Push]:
 
 
 def _forces(case: Case, axis: int, t: np.ndarray) -> Iterator[Cause]:
-    """(key, mean acceleration at t, shear) of each body force."""
     for fluid in case.fluids:
         value = fluid.force.value[axis] if fluid.force else 0
         key = f"{case.key(fluid, 'force')}.value"

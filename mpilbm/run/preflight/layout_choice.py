@@ -53,7 +53,6 @@ def with_layout(case: Case, layout: Layout) -> Case:
 
 
 def _allowed(case: Case, layout: Layout) -> bool:
-    """Whether a case file that names this layout is accepted."""
     return not problems_with(case, layout=layout)
 
 

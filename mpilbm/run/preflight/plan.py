@@ -92,7 +92,6 @@ def _fits(case: Case, slabs: tuple[Slab, ...], gpu_memory: float | None, report:
 
 
 def _settled(case: Case, ranks: int, gpu_memory: float | None) -> tuple[Case, str]:
-    """The case with the layout that `auto` stands for, and the reason."""
     device = case.backend.device_kind() if gpu_memory is None else "cuda"
     room = case.backend.room() if gpu_memory is None else gpu_memory * 1e9
     largest = max(plane_costs.slabs(case, ranks), key=lambda slab: slab.planes)
@@ -101,7 +100,6 @@ def _settled(case: Case, ranks: int, gpu_memory: float | None) -> tuple[Case, st
 
 
 def _require_inputs(case: Case) -> None:
-    """CaseError for forces that are not finite, and for invalid masks and snapshots."""
     require_forces(case, 0, case.shape[0])
     require_masks(case)
     for fluid in case.fluids:
@@ -130,7 +128,6 @@ class Cells:
 
 
 def _inspect_cells(case: Case) -> Cells:
-    """Inspect all cells; CaseError for an invalid geometry."""
     parts, more = [], []
 
     def look(
@@ -150,7 +147,6 @@ def _inspect_cells(case: Case) -> Cells:
 
 
 def _cells_text(case: Case) -> str:
-    """The sides of the box and its number of cells."""
     size = " x ".join(map(str, case.domain.size)) + " / 2" * case.lattice.staggered
     return f"{size} = {prod(case.shape):,}"
 
@@ -177,7 +173,6 @@ def box_lines(case: Case, survey: build.Survey, why_layout: str = "") -> list[Li
 
 
 def _body_line(case: Case, survey: build.Survey, number: int) -> Line:
-    """Cells and links of a body."""
     body, cells = case.bodies[number], survey.solid_cells[number]
     lost = sum(n for (below, _), n in survey.overlaps.items() if below == number)
     count = f"{counted(cells, 'cell')}, {counted(survey.body_links[number], 'link')}"

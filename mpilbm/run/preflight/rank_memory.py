@@ -112,7 +112,6 @@ def rank_lines(
 
 
 def _on_host(case: Case, gpu_memory: float | None) -> bool:
-    """Whether the populations are in the memory of the host."""
     name = case.backend.name
     return name == "cpu" or (
         name == "auto" and gpu_memory is None and case.backend.device_kind() == "cpu"
@@ -120,14 +119,12 @@ def _on_host(case: Case, gpu_memory: float | None) -> bool:
 
 
 def _of_outputs(case: Case, planes: int) -> list[Line]:
-    """The main memory of outputs on a GPU; on CPU cores it is a part of the memory of a rank."""
     count = sum(output.host_bytes(case, planes) for output in case.outputs)
     what = "of main memory per rank at most, for outputs"
     return [Line("outputs", in_words(count), what)] if count else []
 
 
 def _at_start(case: Case, slabs: tuple[Slab, ...], survey: Survey) -> Line:
-    """The main memory in which the geometry is built."""
     entries = (int(survey.entries[slab.begin : slab.end].sum()) for slab in slabs)
     needs = (host_bytes(case, slab, n) for slab, n in zip(slabs, entries, strict=True))
     most = max(sum(each.values()) for each in needs)

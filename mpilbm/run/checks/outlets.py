@@ -141,35 +141,25 @@ class FaceCells:
         if not self._nodes:
             return {}
         self._points.prepare()
-        u = self._points.start()()["u"].astype(np.float64)  # finite: Totals.check comes before
+        flow = self._points.start()()["u"].astype(np.float64)  # finite: Totals.check comes before
         here, solid = {}, dict(self._split(self._points.solid))
-        for face, values in self._split(u):
-            fluid = ~solid[face]
-            here[face] = self._of(face, values[fluid], self._nodes[face][fluid], limit)
+        for face, values in self._split(flow):
+            u, nodes = values[~solid[face]], self._nodes[face][~solid[face]]
+            here[face] = Through(-1.0, (), 0.0, 0, 0)
+            if len(u):
+                inward = u[:, "xyz".index(face[0])] * (1 if face[1] == "-" else -1)
+                squares = np.square(u).sum(axis=1)
+                first, entering = int(squares.argmax()), int((inward > limit).sum())
+                speed, node = float(np.sqrt(squares[first])), tuple(nodes[first].tolist())
+                here[face] = Through(speed, node, float(inward.max()), entering, len(u))
         parts = self._context.comm.allgather(here)
         return {face: _joined([part[face] for part in parts]) for face in here}
 
-    @staticmethod
-    def _of(face: str, u: np.ndarray, nodes: np.ndarray, limit: float) -> Through:
-        if not len(u):
-            return Through(-1.0, (), 0.0, 0, 0)
-        inward = u[:, "xyz".index(face[0])] * (1 if face[1] == "-" else -1)
-        squares = np.square(u).sum(axis=1)
-        first = int(squares.argmax())
-        node = tuple(nodes[first].tolist())
-        entering = int((inward > limit).sum())
-        return Through(float(np.sqrt(squares[first])), node, float(inward.max()), entering, len(u))
-
 
 def _joined(parts: Sequence[Through]) -> Through:
-    fastest = max(parts, key=lambda part: part.speed)
-    return Through(
-        fastest.speed,
-        fastest.node,
-        max(part.inward for part in parts),
-        sum(part.entering for part in parts),
-        sum(part.fluid for part in parts),
-    )
+    _, _, inward, entering, fluid = zip(*parts, strict=True)
+    speed, node, *_ = max(parts, key=lambda part: part.speed)
+    return Through(speed, node, max(inward), sum(entering), sum(fluid))
 
 
 class Outlets:

@@ -1,7 +1,6 @@
 """The plan of `check`: memory, disk space and stability of a run, computed without running it."""
 
 import shutil
-from dataclasses import dataclass
 from functools import partial
 from math import prod
 from pathlib import Path
@@ -43,21 +42,32 @@ def plan(case: Case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     """
     hdf5.require()
     report = Report(case.title or case.path.name)
-    case, why_layout = _settled(case, ranks, gpu_memory)
-    if not _fits(case, plane_costs.slabs(case, ranks), gpu_memory, report):
+    equal = plane_costs.slabs(case, ranks)
+    device = case.backend.device_kind() if gpu_memory is None else "cuda"
+    room = case.backend.room() if gpu_memory is None else gpu_memory * 1e9
+    largest = max(equal, key=lambda slab: slab.planes)
+    layout, why_layout = layout_choice.choose(case, device, largest, room)
+    case = layout_choice.with_layout(case, layout)
+    if not _fits(case, equal, gpu_memory, report):
         report.findings = in_order(case_findings.of_case(case))
         return report
-    _require_inputs(case)
-    slabs = _slabs(case, ranks)
-    cells = _inspect_cells(case)
+    require_forces(case, 0, case.shape[0])
+    require_masks(case)
+    for fluid in case.fluids:
+        fluid.initial.require()
+    costs = plane_costs.plane_costs(case, 0, case.shape[0]) if ranks > 1 else None
+    slabs = plane_costs.slabs(case, ranks, costs)
+    for slab in (slabs[0], slabs[-1]):
+        require_planes(case, slab)
+    survey, parts, more = _inspected(case)
     initial = inspection.initial_ranges(case)
-    fluid_cells = [cells.survey.fluid_cells[slab.begin : slab.end].sum() for slab in slabs]
-    found = inspection.inspect(case, cells.parts, initial)
-    halo = sent_in_a_step(case, slabs, cells.survey)
+    fluid_cells = [survey.fluid_cells[slab.begin : slab.end].sum() for slab in slabs]
+    found = inspection.inspect(case, parts, initial)
+    halo = sent_in_a_step(case, slabs, survey)
     found += thin_slabs(case, slabs, halo[0], gpu_memory) + idle_threads(case, slabs)
-    found += [] if gpu_memory else large_arrays(case, slabs, cells.survey)
+    found += [] if gpu_memory else large_arrays(case, slabs, survey)
     report.findings = in_order(found + geometry_findings.idle(fluid_cells))
-    report.sections["box"] = box_lines(case, cells.survey, why_layout)
+    report.sections["box"] = box_lines(case, survey, why_layout)
     speed, key = largest_speed(case, initial)
     for fluid in case.fluids:
         usable = partial(inspection.is_usable, case, fluid)
@@ -69,8 +79,9 @@ def plan(case: Case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
         report.sections["units"] = unit_lines(case, case.units, speed)
         report.sections["proposal"] = proposal_lines(case, case.units, speed, ranks, gpu_memory)
     report.problems += limits(case)
-    needs = cells.survey, cells.more_bytes, gpu_memory
-    report.sections["ranks"] = rank_lines(case, slabs, halo, *needs, report.problems)
+    report.sections["ranks"] = rank_lines(
+        case, slabs, halo, survey, more, gpu_memory, report.problems
+    )
     report.sections["disk"] = disk_lines(case, report.problems)
     if report.runs:
         codegen.generate(case)
@@ -91,43 +102,11 @@ def _fits(case: Case, slabs: tuple[Slab, ...], gpu_memory: float | None, report:
     return False
 
 
-def _settled(case: Case, ranks: int, gpu_memory: float | None) -> tuple[Case, str]:
-    device = case.backend.device_kind() if gpu_memory is None else "cuda"
-    room = case.backend.room() if gpu_memory is None else gpu_memory * 1e9
-    largest = max(plane_costs.slabs(case, ranks), key=lambda slab: slab.planes)
-    layout, why = layout_choice.choose(case, device, largest, room)
-    return layout_choice.with_layout(case, layout), why
+def _inspected(case: Case) -> tuple[build.Survey, list[diagnose.Diagnosis], np.ndarray]:
+    """The survey of all cells, the diagnoses, and memory.plan.more_bytes of all planes.
 
-
-def _require_inputs(case: Case) -> None:
-    require_forces(case, 0, case.shape[0])
-    require_masks(case)
-    for fluid in case.fluids:
-        fluid.initial.require()
-
-
-def _slabs(case: Case, ranks: int) -> tuple[Slab, ...]:
-    """The slabs of a run; CaseError if one has too few planes."""
-    costs = plane_costs.plane_costs(case, 0, case.shape[0]) if ranks > 1 else None
-    slabs = plane_costs.slabs(case, ranks, costs)
-    for slab in (slabs[0], slabs[-1]):
-        require_planes(case, slab)
-    return slabs
-
-
-@dataclass(frozen=True)
-class Cells:
-    """The results of the inspection of all cells of the box.
-
-    `parts`: see diagnose.find; `more_bytes`: see memory.plan.more_bytes.
+    Raises CaseError for an invalid geometry.
     """
-
-    survey: build.Survey
-    parts: list
-    more_bytes: np.ndarray
-
-
-def _inspect_cells(case: Case) -> Cells:
     parts, more = [], []
 
     def look(
@@ -143,7 +122,7 @@ def _inspect_cells(case: Case) -> Cells:
     survey = build.survey(case, look=look)
     build.require_fluid(case, int(survey.fluid_cells.sum()))
     geometry_findings.refuse(case, parts)
-    return Cells(survey, parts, np.concatenate(more))
+    return survey, parts, np.concatenate(more)
 
 
 def _cells_text(case: Case) -> str:

@@ -34,26 +34,30 @@ def halo_bytes(
     `fluid`: fluid cells of its planes, as Geometry.around. `kernels`: the kernels of the program of
     the case; by default they are generated if necessary.
     """
-    lattice, layout = case.lattice, case.layout
-    size, precision = (slab.planes, slab.shape[1], slab.shape[2]), case.precision
-    grid = layout.grid(lattice, *size, fluid, case.ghost, precision.storage)
-    unit, compute = case.formats.unit, precision.compute
+    lattice, layout, compute = case.lattice, case.layout, case.precision.compute
+    size, unit = (slab.planes, slab.shape[1], slab.shape[2]), case.formats.unit
     peers = {1: slab.upper, -1: slab.lower}
     fields = []
     if case.coupling:
         shown, beside = range(len(case.coupling.neighbour_fields(case))), range(1, lattice.Q)
-        field = FieldGrid.of(case, slab.planes, *slab.shape[1:])
+        field = FieldGrid.of(case, *size)
         reads = [Access(field.name, slot, lattice.offset(i)) for slot in shown for i in beside]
         fields = [(exchange_plan(field, (), reads), compute)] * (1 + averaged(case))
+
+    def populations(
+        lattice: Lattice, fluid: NDArray[np.int64] | None, parity: int, more: list[Access]
+    ) -> tuple[Plan, str]:
+        grid = layout.grid(lattice, *size, fluid, case.ghost, case.precision.storage)
+        following = (parity + 1) % layout.parities
+        writes = [Access(grid.name, *place) for place in layout.writes(lattice, parity)]
+        reads = [Access(grid.name, *place) for place in layout.reads(lattice, following)]
+        return exchange_plan(grid, writes, [*reads, *more]), unit
+
     found = []
     for parity in range(layout.parities):
-        following = (parity + 1) % layout.parities
-        places = layout.writes(lattice, parity), layout.reads(lattice, following)
-        accesses = ([Access(grid.name, *place) for place in side] for side in places)
-        writes, reads = accesses
-        reads = [*reads, *_behind(case, following, kernels)]
-        plans = [(exchange_plan(grid, writes, reads), unit)] * len(case.fluids) + fields
-        plans += [(_scalar_plan(case, each.lattice, size, parity), unit) for each in case.scalars]
+        behind = _behind(case, (parity + 1) % layout.parities, kernels)
+        plans = [populations(lattice, fluid, parity, behind)] * len(case.fluids) + fields
+        plans += [populations(each.lattice, None, parity, []) for each in case.scalars]
         sends = [
             send.count * np.dtype(kind).itemsize
             for plan, kind in plans
@@ -62,15 +66,6 @@ def halo_bytes(
         ]
         found.append((sum(sends), len(sends)))
     return max(found)
-
-
-def _scalar_plan(case: Case, lattice: Lattice, size: tuple[int, int, int], parity: int) -> Plan:
-    """The exchange of a scalar on this lattice after a step of this parity."""
-    layout, following = case.layout, (parity + 1) % case.layout.parities
-    grid = layout.grid(lattice, *size, None, case.ghost, case.precision.storage)
-    writes, reads = layout.writes(lattice, parity), layout.reads(lattice, following)
-    found = [[Access(grid.name, *each) for each in side] for side in (writes, reads)]
-    return exchange_plan(grid, found[0], found[1])
 
 
 def _behind(case: Case, parity: int, kernels: Mapping[str, Kernel] | None) -> list[Access]:

@@ -5,10 +5,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import wraps
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from mpilbm.run import stopping
+from mpilbm.run.march import Failure, March
 
 
 class Interrupts:
@@ -109,16 +111,33 @@ class Calls:
             self.call(self.sim)
 
 
-class Interruption(stopping.EarlyEnd):
+def interruption(march: March) -> stopping.EarlyEnd:
     """Raises KeyboardInterrupt on all ranks when all outputs of the step are complete."""
 
-    @property
-    def caught(self) -> str:
-        """Ctrl-C, which is delayed in a Python program."""
-        return interrupts.caught
-
-    def end(self, step: int, reason: str) -> None:
-        """Complete the outputs, and raise KeyboardInterrupt."""
-        self.march.finish()
+    def end(step: int, reason: str) -> None:
+        march.finish()
         interrupts.take()
         raise KeyboardInterrupt
+
+    return stopping.EarlyEnd(march, lambda: interrupts.caught, end)
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def undivided(method: Method) -> Method:
+    """A method of a simulation whose end Ctrl-C waits for.
+
+    After a second Ctrl-C, which interrupts it, the simulation refuses all further calls.
+    """
+
+    @wraps(method)
+    def call(self: Any, *arguments: Any, **options: Any) -> Any:
+        with interrupts.delayed():
+            try:
+                return method(self, *arguments, **options)
+            except KeyboardInterrupt as error:
+                self._failed = self._failed or Failure(error, f"in {method.__name__}", True)
+                raise
+
+    return cast(Method, call)

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
 
@@ -23,9 +22,9 @@ from mpilbm.run.arguments import (
     require_directory,
     require_function,
 )
-from mpilbm.run.interrupts import Calls, Interruption, interrupts
+from mpilbm.run.interrupts import Calls, interruption, interrupts, undivided
 from mpilbm.run.march import Failure, March
-from mpilbm.run.progress import say
+from mpilbm.run.progress import kept
 from mpilbm.run.set_field import Given, set_field
 from mpilbm.run.start import Request, start
 from mpilbm.storage.clock import Clock
@@ -34,25 +33,6 @@ if TYPE_CHECKING:
     from mpilbm.case.case import Case
 
 CLOSED = "this simulation is closed; create another Simulation"
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-def undivided(method: Method) -> Method:
-    """A method of a simulation whose end Ctrl-C waits for.
-
-    After a second Ctrl-C, which interrupts it, the simulation refuses all further calls.
-    """
-
-    @wraps(method)
-    def call(self: "Simulation", *arguments: Any, **options: Any) -> Any:
-        with interrupts.delayed():
-            try:
-                return method(self, *arguments, **options)
-            except KeyboardInterrupt as error:
-                self._failed = self._failed or Failure(error, f"in {method.__name__}", True)
-                raise
-
-    return cast(Method, call)
 
 
 class Simulation:
@@ -96,29 +76,18 @@ class Simulation:
         self.comm: Communicator = world() if comm is None else comm
         guard(self.comm)
         self.messages: list[str] = []
-        self._verbose, self._running = verbose, False
+        self._running = False
         self._march: March | None = None
         self._failed: Failure | None = None  # besides that of the march
         self._closed: tuple[int, str] | None = None  # the last step and reason
         folder = None if directory is None else Path(directory)
         with ExitStack() as stack:
-            request = Request(case, self.comm, folder, restart, overwrite, clock, self._keeper())
+            say = kept(self.comm, self.messages, verbose)
+            request = Request(case, self.comm, folder, restart, overwrite, clock, say)
             self._started = start(request, stack)
             self._stack = stack.pop_all()
         self.findings: list[Finding] = self._started.context.findings
         self.case: Case = self._started.context.case
-
-    def _keeper(self) -> Callable[[str], None]:
-        """Keeps lines for the user on rank 0, and prints them if that is wanted."""
-        comm, messages, verbose = self.comm, self.messages, self._verbose
-
-        def keep(text: str) -> None:
-            if comm.rank == 0:
-                messages.append(text)
-            if verbose:
-                say(comm, text)
-
-        return keep
 
     def __enter__(self) -> Self:
         if self._closed is not None:
@@ -251,7 +220,7 @@ class Simulation:
                 march = self.march
                 calls = [Calls(self, every, call)] if call else []
                 try:
-                    march.to(max(last, self.step), [*calls, Interruption(march)])
+                    march.to(max(last, self.step), [*calls, interruption(march)])
                 except BaseException:
                     if self.comm.size == 1 and not march.failure:  # an error of `call`
                         with suppress(MpilbmError):

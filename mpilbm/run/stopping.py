@@ -4,8 +4,7 @@ import os
 import signal
 import threading
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any, NamedTuple, Self
 
@@ -141,26 +140,24 @@ class Stopping:
         return reason, step + max(1, ahead)
 
 
-class EarlyEnd(ABC):
+class EarlyEnd:
     """A visitor of the march that ends it at a signal or a time limit.
 
-    A subclass implements `caught` and `end`.
+    caught  returns the name of the signal that this rank has received, or ""
+    end     called on all ranks with the step and the reason; raises the error that ends the run
     """
 
-    def __init__(self, march: March, limit: TimeLimit | None = None):
+    def __init__(
+        self,
+        march: March,
+        caught: Callable[[], str],
+        end: Callable[[int, str], None],
+        limit: TimeLimit | None = None,
+    ):
         context = march.context
-        self.march = march
+        self.march, self.caught, self.end = march, caught, end
         size = Checkpoint(every=1).disk_bytes(context.case, 1)
         self.stopping = Stopping(context.comm, context.clock, limit, size, context.solver.steps)
-
-    @property
-    @abstractmethod
-    def caught(self) -> str:
-        """The name of the signal that this rank has received, or ""."""
-
-    @abstractmethod
-    def end(self, step: int, reason: str) -> None:
-        """Raise the error that ends the run; collective."""
 
     def next_due(self, step: int, last: int) -> int:
         """The next step at which the ranks agree whether to end."""
@@ -175,6 +172,6 @@ class EarlyEnd(ABC):
             context.samples.settle()
         context.solver.device.synchronize()
         seconds = self.march.writers.checkpoint_seconds, context.background.left
-        reason = self.stopping.agree(step, self.caught, *seconds)
+        reason = self.stopping.agree(step, self.caught(), *seconds)
         if reason and step < last:
             self.end(step, reason)

@@ -20,15 +20,12 @@ from mpilbm.core.machine.command_line import (
 )
 from mpilbm.core.printable import one_line
 
+Settings = tuple[str, ...]  # of --set
 COUNT, POSITIVE = click.IntRange(1), PositiveNumber()
 
 
 def option(usage: str, text: str, **settings: Any) -> Callable[[Any], Any]:
-    """An option of click with its help, and the default in it.
-
-    usage: "--json=FILE file", the name, what the user writes after it, and the parameter; the last
-    two may be left out.
-    """
+    """An option of click with its help; usage: "--json=FILE file", the last part the parameter."""
     name, *parameter = usage.split()
     name, _, metavar = name.partition("=")
     settings |= {"metavar": metavar or None, "show_default": "default" in settings}
@@ -62,11 +59,7 @@ def cli(context: click.Context, plugin: tuple[Path, ...], debug: bool) -> None:
 @option("--restart=FILE|auto", "Continue from a checkpoint; auto: from the newest intact one.")
 @option("--overwrite", "Replace the files of an earlier run.", is_flag=True)
 def run(
-    case: Path,
-    overrides: tuple[str, ...],
-    output: Path | None,
-    restart: str | None,
-    overwrite: bool,
+    case: Path, overrides: Settings, output: Path | None, restart: str | None, overwrite: bool
 ) -> None:
     """Run a case; under mpirun on several ranks."""
     from mpilbm.case.case import load_case
@@ -84,7 +77,7 @@ def run(
 @set_option
 @option("--ranks", "Number of ranks.", type=COUNT, default=1)
 @option("--gpu-memory=GB", "Memory of each device.  [default: that of this machine]", type=POSITIVE)
-def check(case: Path, overrides: tuple[str, ...], ranks: int, gpu_memory: float | None) -> None:
+def check(case: Path, overrides: Settings, ranks: int, gpu_memory: float | None) -> None:
     """Check a case and plan its run, without running it.
 
     Reports memory, disk space, stability, and settings that are probably not intended.
@@ -131,16 +124,7 @@ def check(case: Path, overrides: tuple[str, ...], ranks: int, gpu_memory: float 
 @option("--tune", "Tune the tiles and blocks of the kernels again.", is_flag=True)
 @option("--startup", "Measure the start-up time, without and with the kernel cache.", is_flag=True)
 @option("--json=FILE file", "Write all results to this file.", type=FILE)
-def bench(
-    case: Path | None,
-    overrides: tuple[str, ...],
-    tune: bool,
-    startup: bool,
-    file: Path | None,
-    weak: str | None,
-    strong: str | None,
-    **options: Any,
-) -> None:
+def bench(case: Path | None, overrides: Settings, **options: Any) -> None:
     """Measure the speed of CASE or of standard boxes.
 
     Also measures the bandwidth of a copy in memory, with which speeds are compared.
@@ -148,14 +132,15 @@ def bench(
     from mpilbm.parallel.ranks import abort_on_error
     from mpilbm.view.bench import scaling, table
 
+    tune, startup, file = (options.pop(key) for key in ("tune", "startup", "file"))
+    scales = {key: options.pop(key) for key in ("weak", "strong")}
     with abort_on_error() as comm:
         if tune:
             table.tune_again(comm)
-        if weak is not None or strong is not None:
-            kinds = {"weak": weak, "strong": strong}
+        if any(size is not None for size in scales.values()):
             others = {"CASE": case, "--size": options["size"], "--startup": startup}
             refused = [name for name, given in others.items() if given]
-            scaling.bench(comm, refused, overrides, options, kinds, file)
+            scaling.bench(comm, refused, overrides, options, scales, file)
         else:
             table.bench(comm, case, overrides, options, startup, file)
 
@@ -176,14 +161,7 @@ def bench(
     default=1e-3,
 )
 @option("--json=FILE file", "Write all results to this file.", type=FILE)
-def precision(
-    case: Path,
-    overrides: tuple[str, ...],
-    compare: str,
-    steps: int | None,
-    tolerance: float,
-    file: Path | None,
-) -> None:
+def precision(case: Path, overrides: Settings, **options: Any) -> None:
     """Compare number formats, layouts or collisions with float64, in a shortened CASE.
 
     Reports the speed, the memory and the deviations of each, and recommends one.
@@ -192,7 +170,7 @@ def precision(
     from mpilbm.view.comparison import table
 
     with abort_on_error() as comm:
-        table.precision(comm, case, overrides, compare, steps, tolerance, file)
+        table.precision(comm, case, overrides, **options)
 
 
 @cli.command()
@@ -257,7 +235,7 @@ def list_names(kind: str | None, as_json: bool) -> None:
 @case_argument
 @set_option
 @option("--kernel=NAME", "This kernel only.")
-def source(case: Path, overrides: tuple[str, ...], kernel: str | None) -> None:
+def source(case: Path, overrides: Settings, kernel: str | None) -> None:
     """Print the generated kernels of a case."""
     from mpilbm.case.case import load_case
     from mpilbm.run.preflight.catalogue import show_source

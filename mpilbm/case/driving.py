@@ -31,8 +31,15 @@ def driving(case: Case) -> tuple[int, float]:
     if force is not None:
         for axis, value in zip(range(case.dimensions), force.value, strict=False):
             total[axis] += _number(value, "force.value")
-    for where, boundary in _owned(case):
-        _refuse_velocity(where, boundary)
+    places = [(", ".join(boundary.where), boundary) for boundary in case.boundaries]
+    places += [(f"body '{body.label}'", body.boundary) for body in case.bodies]
+    for where, boundary in places:
+        velocity = getattr(boundary, "velocity", None)
+        if velocity is not None and (isinstance(velocity, str) or any(velocity)):
+            raise NotDriven(
+                f"'{boundary.name}' at {where} has a velocity; allowed: walls at rest, and a "
+                "density at faces; remove the velocity, or give rho in its place"
+            )
     for boundary in case.boundaries:
         if boundary.joins_faces:
             axis = AXES.index(boundary.where[0][0])
@@ -55,20 +62,6 @@ def _number(value: Any, key: str) -> float:
         return float(value)
     found = f"is {value!r}" if isinstance(value, str) else "has values of cells, points or times"
     raise NotDriven(f"{key} {found}; allowed: a number, constant in space and time")
-
-
-def _owned(case: Case) -> list[tuple[str, Boundary]]:
-    faces = [(", ".join(boundary.where), boundary) for boundary in case.boundaries]
-    return faces + [(f"body '{body.label}'", body.boundary) for body in case.bodies]
-
-
-def _refuse_velocity(where: str, boundary: Boundary) -> None:
-    velocity = getattr(boundary, "velocity", None)
-    if velocity is not None and (isinstance(velocity, str) or any(velocity)):
-        raise NotDriven(
-            f"'{boundary.name}' at {where} has a velocity; allowed: walls at rest, and a density "
-            "at faces; remove the velocity, or give rho in its place"
-        )
 
 
 def _between_faces(case: Case, axis: int) -> float:

@@ -88,7 +88,10 @@ def key_path(tables: dict, keys: tuple) -> str:
 
 def _sentence(item: "ErrorDetails", keys: tuple, tables: dict) -> str:
     kind, context, found = item["type"], item.get("ctx", {}), item["input"]
-    limits = {key: _whole(value) for key, value in context.items()}
+    limits = {
+        key: int(v) if isinstance(v, float) and v.is_integer() and abs(v) < 1e15 else v
+        for key, v in context.items()
+    }
     table, content = kind_at(tables, keys[:-1])
     if kind == "extra_forbidden":
         return _unknown_key(str(keys[-1]), table)
@@ -148,9 +151,3 @@ def _get(data: Any, key: str | int) -> Any:
         return data[key]
     except (KeyError, IndexError, TypeError):
         return None
-
-
-def _whole(value: Any) -> Any:
-    """The value, as an integer if it is a whole number."""
-    whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e15
-    return int(value) if whole else value

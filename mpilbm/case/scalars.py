@@ -21,6 +21,7 @@ from mpilbm.layouts.formats import LARGEST_HALF
 from mpilbm.physics.scalars.boundaries import ScalarBoundary
 from mpilbm.physics.scalars.boundaries.conjugate import Conducting, Conjugate
 
+MOST_CONDUCTORS = 255  # bodies that conduct; the number of a material is one byte
 MOST = 1e300  # a diffusivity that the checks refuse, in place of an infinite one
 INSTEAD = 0.01
 
@@ -61,6 +62,10 @@ def _scalar(case: Case, table: ScalarTable) -> Scalar:
     ratio = table.prandtl or table.schmidt
     usual = USUAL.get(case.dimensions, "D3Q7")
     still = (0.0,) * case.dimensions
+    given = (
+        (b, b.scalar.get(table.label) or make("scalar_boundaries", "flux")) for b in case.bodies
+    )
+    bodies = (each.of_body(b.boundary.capabilities.uses_distance) for b, each in given)
     return Scalar(
         label=table.label,
         key=key,
@@ -71,7 +76,7 @@ def _scalar(case: Case, table: ScalarTable) -> Scalar:
         source=table.source,
         heat_capacity=table.heat_capacity,
         boundaries=(*table.boundary, *_adiabatic(case, table)),
-        bodies=tuple(_on_body(body, table.label) for body in case.bodies),
+        bodies=tuple(bodies),
         initial=InitialFields(
             rho=table.initial.value,
             u=still,
@@ -95,15 +100,6 @@ def _adiabatic(case: Case, table: ScalarTable) -> Iterator[ScalarBoundary]:
     faces = [axis + side for axis, periodic in axes if not periodic for side in "-+"]
     if rest := [face for face in faces if face not in named]:
         yield make("scalar_boundaries", {"name": "flux", "where": tuple(rest)})
-
-
-def _on_body(body: Any, label: str) -> ScalarBoundary:
-    """The condition on a body; at its surface if the boundary of the body is there."""
-    found = body.scalar.get(label) or make("scalar_boundaries", "flux")
-    return found.of_body(body.boundary.capabilities.uses_distance)
-
-
-MOST_CONDUCTORS = 255  # bodies that conduct; the number of a material is one byte
 
 
 def scalar_problems(case: Case) -> list[str]:

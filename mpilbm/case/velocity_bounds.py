@@ -61,6 +61,11 @@ class InitialRange:
     largest: float
 
 
+def initial_ranges(case: Case) -> tuple[InitialRange, ...]:
+    """The ranges of all fluids; raises CaseError like InitialFields.evaluate."""
+    return tuple(initial_range(case, fluid) for fluid in case.fluids)
+
+
 def initial_range(case: Case, fluid: Fluid) -> InitialRange:
     """The range over all cells; over evenly spaced planes if there are more than SAMPLED_CELLS.
 

@@ -33,11 +33,9 @@ def field_name(context: Context, name: str, fluid: str | None, call: str) -> str
     near = get_close_matches(str(wanted), known, 1)
     hint = f"; did you mean '{near[0]}'?" if near else ""
     what = f"'{name}'" if fluid is None else f"'{name}' of the fluid '{fluid}'"
-    raise UsageError(f"{call}: {what} is not a field of this flow; allowed: {_list(known)}{hint}")
-
-
-def _list(names: tuple[str, ...]) -> str:
-    return ", ".join(names)
+    raise UsageError(
+        f"{call}: {what} is not a field of this flow; allowed: {', '.join(known)}{hint}"
+    )
 
 
 def local(context: Context, name: str) -> np.ndarray:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mpilbm.case.given_objects import require_path
+from mpilbm.case.velocity_bounds import initial_ranges
 from mpilbm.core.errors import UsageError
 from mpilbm.core.units import counted
 from mpilbm.model.findings import Finding, in_order
@@ -12,7 +13,7 @@ from mpilbm.outputs import Context
 from mpilbm.outputs.core.restart import candidates, load
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.parallel.communicator import Communicator
-from mpilbm.run.preflight.inspection import initial_ranges, inspect
+from mpilbm.run.preflight.inspection import inspect
 from mpilbm.run.progress import Say
 from mpilbm.run.setup import build_solver
 from mpilbm.solids import diagnose, geometry_findings
@@ -70,7 +71,7 @@ def start(request: Request, stack: ExitStack) -> Started:
     where = directory or Path()
     checkpoints = on_root(comm, candidates, restart, where) if restart is not None else []
     if not checkpoints:
-        on_root(comm, _require_initial, case)
+        on_root(comm, lambda: [fluid.initial.require() for fluid in case.fluids])
     findings: list[Finding] = []
 
     def look(case: "Case", parts: list[diagnose.Diagnosis] | None) -> None:
@@ -80,7 +81,9 @@ def start(request: Request, stack: ExitStack) -> Started:
 
     solver, facts = build_solver(case, comm, look, bool(checkpoints), say)
     stack.enter_context(solver.exchanger)
-    say(_set_up(facts))
+    halo = "halo {name}: {why}".format(**facts["halo"])
+    layout = "; layout {layout}: {layout_why}".format(**facts) if facts["layout_why"] else ""
+    say(f"{counted(comm.size, 'rank')} on {facts['device']}; {halo}{layout}")
     if directory is not None and (striping := on_root(comm, spread, directory, comm.size)):
         say(striping)
     step, path = 0, None
@@ -117,11 +120,6 @@ def start(request: Request, stack: ExitStack) -> Started:
     return Started(context, facts, folder)
 
 
-def _require_initial(case: "Case") -> None:
-    for fluid in case.fluids:
-        fluid.initial.require()
-
-
 def _findings(case: "Case", parts: list[diagnose.Diagnosis] | None, initial: bool) -> list[Finding]:
     """The findings of the case and of all slabs, the most serious first.
 
@@ -130,12 +128,6 @@ def _findings(case: "Case", parts: list[diagnose.Diagnosis] | None, initial: boo
     ranges = initial_ranges(case) if initial else ()
     idle = geometry_findings.idle([part.fluid for part in parts or ()])
     return in_order(inspect(case, parts or [], ranges) + idle)
-
-
-def _set_up(facts: dict[str, Any]) -> str:
-    halo = "halo {name}: {why}".format(**facts["halo"])
-    layout = "; layout {layout}: {layout_why}".format(**facts) if facts["layout_why"] else ""
-    return f"{counted(facts['ranks'], 'rank')} on {facts['device']}; {halo}{layout}"
 
 
 def _set_aside(folder: RunDirectory, first: int, automatic: bool) -> list[str]:

@@ -12,7 +12,7 @@ most of them are solid.
 """
 
 from mpilbm.case.case import Case
-from mpilbm.case.velocity_bounds import fastest, initial_range, largest_speed
+from mpilbm.case.velocity_bounds import fastest, initial_ranges, largest_speed
 from mpilbm.core.formulas.values import CellValue
 from mpilbm.model.findings import WARNING, Finding, either
 from mpilbm.outputs import Context
@@ -56,7 +56,8 @@ class Speeds:
         self._bounded = bounded(self._case)
         self._given, self._key = largest_speed(self._case)
         if self._bounded and context.first_step:  # a restart
-            self._given, self._key = on_root(context.comm, self._with_initial)
+            ranges = on_root(context.comm, initial_ranges, self._case)
+            self._given, self._key = largest_speed(self._case, ranges)
         self._timed = any(
             CellValue("u", value, self._case.dimensions).timed
             for _, each, _ in self._case.conditions()
@@ -88,10 +89,6 @@ class Speeds:
         at_outlets = self._outlets.check(step, max(context.totals.fastest, self._given))
         if self._bounded and (step <= self._case.run.last or not self._timed):
             self._compare(step, (speed, plane), at_outlets)
-
-    def _with_initial(self) -> tuple[float, str]:
-        fluids = self._case.fluids
-        return largest_speed(self._case, [initial_range(self._case, each) for each in fluids])
 
     def _compare(self, step: int, most: tuple[float, int], at_outlets: dict[str, Through]) -> None:
         """Compare the speed in the box, or that at outlets, with its limit; collective."""

@@ -14,7 +14,7 @@ import numpy as np
 from mpilbm.case import case_findings
 from mpilbm.case.checks import given_speeds, problems_with
 from mpilbm.case.model import Case, Fluid
-from mpilbm.case.velocity_bounds import InitialRange, initial_range, largest_speed
+from mpilbm.case.velocity_bounds import InitialRange, largest_speed
 from mpilbm.core.registry import make
 from mpilbm.core.units import mach, reynolds
 from mpilbm.model.findings import SERIOUS, WARNING, Finding, in_order
@@ -85,11 +85,6 @@ class Inspected:
             return max(self.pushes, key=lambda each: each[0].largest)[0].axis
         u = [abs(n) if isinstance(n, float | int) else 0 for n in self.case.fluids[0].initial.u]
         return int(np.argmax(u)) if any(u) else None
-
-
-def initial_ranges(case: Case) -> tuple[InitialRange, ...]:
-    """The ranges of all fluids; raises CaseError like InitialFields.evaluate."""
-    return tuple(initial_range(case, fluid) for fluid in case.fluids)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # infinite estimates are reported like others

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mpilbm import codegen
 from mpilbm.case import case_findings
 from mpilbm.case.model import Case
-from mpilbm.case.velocity_bounds import largest_speed, require_forces
+from mpilbm.case.velocity_bounds import initial_ranges, largest_speed, require_forces
 from mpilbm.core.files import hdf5
 from mpilbm.core.registry import plugin_errors
 from mpilbm.core.units import (
@@ -60,7 +60,7 @@ def plan(case: Case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     for slab in (slabs[0], slabs[-1]):
         require_planes(case, slab)
     survey, parts, more = _inspected(case)
-    initial = inspection.initial_ranges(case)
+    initial = initial_ranges(case)
     fluid_cells = [survey.fluid_cells[slab.begin : slab.end].sum() for slab in slabs]
     found = inspection.inspect(case, parts, initial)
     halo = sent_in_a_step(case, slabs, survey)

@@ -102,8 +102,15 @@ def rank_lines(
     sends, messages = halo
     messages_line = Line("halo", in_words(sends), f"sent per step, messages: {messages}")
     lines = [Line("slabs", f"{len(slabs)}", across), *arrays, messages_line, total]
-    beside = [] if on_host else _of_outputs(case, max(planes))
-    return [*lines, _at_start(case, slabs, survey), *beside]
+    entries = (int(survey.entries[slab.begin : slab.end].sum()) for slab in slabs)
+    starts = (host_bytes(case, slab, n) for slab, n in zip(slabs, entries, strict=True))
+    most = in_words(max(sum(each.values()) for each in starts))
+    lines.append(Line("start-up", most, "of main memory per rank at most, for the geometry"))
+    count = 0 if on_host else sum(each.host_bytes(case, max(planes)) for each in case.outputs)
+    if count:  # with CPU cores this is a part of the memory of a rank
+        note = "of main memory per rank at most, for outputs"
+        lines.append(Line("outputs", in_words(count), note))
+    return lines
 
 
 def _on_host(case: Case, gpu_memory: float | None) -> bool:
@@ -111,19 +118,6 @@ def _on_host(case: Case, gpu_memory: float | None) -> bool:
     return name == "cpu" or (
         name == "auto" and gpu_memory is None and case.backend.device_kind() == "cpu"
     )
-
-
-def _of_outputs(case: Case, planes: int) -> list[Line]:
-    count = sum(output.host_bytes(case, planes) for output in case.outputs)
-    what = "of main memory per rank at most, for outputs"
-    return [Line("outputs", in_words(count), what)] if count else []
-
-
-def _at_start(case: Case, slabs: tuple[Slab, ...], survey: Survey) -> Line:
-    entries = (int(survey.entries[slab.begin : slab.end].sum()) for slab in slabs)
-    needs = (host_bytes(case, slab, n) for slab, n in zip(slabs, entries, strict=True))
-    most = max(sum(each.values()) for each in needs)
-    return Line("start-up", in_words(most), "of main memory per rank at most, for the geometry")
 
 
 def sent_in_a_step(case: Case, slabs: tuple[Slab, ...], survey: Survey) -> tuple[int, int]:

@@ -30,6 +30,9 @@ from mpilbm.core.registry import plugin_errors
 
 __all__ = ["Case", "Fluid", "load_case", "parse_case", "recorded_case", "schema"]
 
+# tables of the file that the case has as they are
+SAME = ("title", "lattice", "domain", "coupling", "precision", "layout", "backend", "halo", "run")
+SAME_INITIAL = ("rho", "random", "scale", "non_equilibrium", "iterate")
 DEPTH = 64  # of nested tables and lists
 IN_PYTHON = "case"  # the name of a case that is a dict, in messages
 
@@ -183,19 +186,11 @@ def _case(file: CaseFile, tables: dict, path: Path) -> Case:
         for index, body in enumerate(file.body)
     )
     case = Case(
-        title=file.title,
-        lattice=file.lattice,
-        domain=file.domain,
+        **{key: getattr(file, key) for key in SAME},
         fluids=fluids,
-        coupling=file.coupling,
         units=file.units and file.units.checked(),
-        precision=file.precision,
-        layout=file.layout,
-        backend=file.backend,
-        halo=file.halo,
         boundaries=file.boundary,
         bodies=bodies,
-        run=file.run,
         outputs=file.output,
         path=path,
         toml=toml_text.dumps(tables),
@@ -212,20 +207,14 @@ def _fluid(
         label=label,
         viscosity=numbers.value(),
         formula=numbers.viscosity if isinstance(numbers.viscosity, str) else "",
-        reynolds=numbers.reynolds,
-        length=numbers.length,
-        velocity=numbers.velocity,
+        **{key: getattr(numbers, key) for key in ("reynolds", "length", "velocity")},
         collision=tables.collision,
         force=force if force is not None and any(getattr(force, "value", (1,))) else None,
         initial=InitialFields(
-            rho=initial.rho,
+            **{key: getattr(initial, key) for key in SAME_INITIAL},
             u=initial.u or (0.0,) * len(file.domain.size),
             file=path.parent / initial.file if initial.file is not None else None,
-            random=initial.random,
-            scale=initial.scale,
             scale_rho=initial.scale**2 if file.coupling is None else 1.0,
-            non_equilibrium=initial.non_equilibrium,
-            iterate=initial.iterate,
             periodic=file.domain.periodic,
             staggered=file.lattice.staggered,
             max_speed=sqrt(file.lattice.cs2),

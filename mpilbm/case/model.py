@@ -255,8 +255,7 @@ class Case(Parameters):
         names = ("lattice", "coupling", "layout", "backend", "halo")
         found: list[tuple[str, Any]] = [(name, getattr(self, name)) for name in names]
         for fluid in self.fluids:
-            found.append((self.key(fluid, "collision"), fluid.collision))
-            found.append((self.key(fluid, "force"), fluid.force))
+            found += [(self.key(fluid, n), getattr(fluid, n)) for n in ("collision", "force")]
         found += [(f"boundary.{index}", thing) for index, thing in enumerate(self.boundaries)]
         for scalar in self.scalars:
             found.append((f"{scalar.key}.collision", scalar.collision))
@@ -264,8 +263,7 @@ class Case(Parameters):
             on_bodies = zip(self.bodies, scalar.bodies, strict=True)
             found += [(f"body.{b.label}.scalar.{scalar.label}", each) for b, each in on_bodies]
         for body in self.bodies:
-            found.append((f"body.{body.label}.shape", body.shape))
-            found.append((f"body.{body.label}.boundary", body.boundary))
+            found += [(f"body.{body.label}.{n}", getattr(body, n)) for n in ("shape", "boundary")]
         found += [(f"output.{index}", thing) for index, thing in enumerate(self.outputs)]
         for where, thing in found:
             yield from _with_parts(where, thing)

@@ -1,9 +1,8 @@
 """Bounds of velocities and densities during a run, from the numbers and formulas of a case."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import hypot, prod, sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,8 +51,7 @@ def fastest(case: Case, boundary: Boundary, shape: Any = None) -> tuple[float, s
     return most, when + since
 
 
-@dataclass(frozen=True)
-class InitialRange:
+class InitialRange(NamedTuple):
     """The largest |u|, and the smallest and largest density, of a fluid at t = 0."""
 
     speed: float
@@ -149,18 +147,22 @@ def wrong_values(case: Case, boundary: Boundary, shape: Any = None) -> list[str]
     return found
 
 
+def at_face(case: Case, boundary: Boundary, face: str, value: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Times t, and a value of a boundary at (times, points) of one of its faces."""
+    alone = boundary.model_copy(update={"where": (face,)})
+    t, (found,) = sampled(case, alone, None, (value,))
+    return t, found
+
+
 def outward_speed(case: Case, boundary: Boundary, face: str) -> tuple[float, str]:
     """The largest given velocity out of the box at a face, and a text with its time, if any."""
-    axis = "xyz".index(face[0])
-    alone = boundary.model_copy(update={"where": (face,)})
     velocity = getattr(boundary, "velocity", ())
-    t, (through,) = sampled(case, alone, None, velocity[axis : axis + 1])
+    t, through = at_face(case, boundary, face, velocity["xyz".index(face[0])])
     most = (through if face[1] == "+" else -through).max(axis=1)
     return float(most.max()), f" at t = {t[most.argmax()]}" if t.size > 1 else ""
 
 
-@dataclass(frozen=True)
-class Inflow:
+class Inflow(NamedTuple):
     """The volume `net` that the velocities at the faces add per step, at time t.
 
     `mean` is the mean of `net` over the run, or 0 if `net` changes its sign.

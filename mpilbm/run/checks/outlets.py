@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mpilbm.case.case import Case
-from mpilbm.case.velocity_bounds import outward_speed, sampled
+from mpilbm.case.velocity_bounds import at_face, outward_speed
 from mpilbm.model.findings import WARNING, Finding, either
 from mpilbm.outputs import Context
 from mpilbm.parallel.agree import together
@@ -81,8 +81,7 @@ def _densities(case: Case, face: str, boundary: Boundary) -> tuple[float, float]
     given = getattr(boundary, "rho", None)
     if given is None:
         return None
-    alone = boundary.model_copy(update={"where": (face,)})
-    _, (rho,) = sampled(case, alone, None, (given,))
+    _, rho = at_face(case, boundary, face, given)
     return float(rho.min()), float(rho.max())
 
 

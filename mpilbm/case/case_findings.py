@@ -12,7 +12,7 @@ from mpilbm.case.model import Case
 from mpilbm.case.scalars import given_values, viscosity_at_centre
 from mpilbm.case.velocity_bounds import net_inflow, outward_speed
 from mpilbm.core.units import mach, tau_from_viscosity
-from mpilbm.model.findings import NOTE, SERIOUS, WARNING, Finding, in_order
+from mpilbm.model.findings import NOTE, SERIOUS, WARNING, Finding
 from mpilbm.model.limits import SEVERITY, judge_mach, judge_tau
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.boundary_capabilities import FaceFlow
@@ -27,11 +27,6 @@ GROWTH = 0.1  # relative change of the mass during a run above which the result 
 def of_case(case: Case) -> list[Finding]:
     """The findings on keys, which its reading has noted, and those of all CHECKS."""
     return [*case.of_keys, *(found for check in CHECKS for found in check(case))]
-
-
-def warnings_of(case: Case) -> tuple[str, ...]:
-    """The findings of all CHECKS as sentences, the most serious first."""
-    return tuple(map(str, in_order(of_case(case))))
 
 
 def speeds(case: Case) -> Iterator[Finding]:

@@ -151,11 +151,6 @@ def resampled(
     return np.stack([_resampled(field, shape, periodic, plane) for plane in range(begin, end)])
 
 
-def in_lattice(field: Values, index: Any) -> np.ndarray:
-    """Values of a field of a snapshot in lattice units, float64; with [units] it is in SI."""
-    return field[index].astype(np.float64) / (field.attribute(LATTICE_UNIT) or 1.0)
-
-
 class SnapshotField:
     """A field of a snapshot in lattice units, which is read where it is indexed."""
 
@@ -163,7 +158,8 @@ class SnapshotField:
         self._stored, self.shape = stored, stored.shape
 
     def __getitem__(self, index: Any) -> np.ndarray:
-        return in_lattice(self._stored, index)
+        unit = self._stored.attribute(LATTICE_UNIT) or 1.0  # with [units] the values are in SI
+        return self._stored[index].astype(np.float64) / unit
 
 
 @contextmanager

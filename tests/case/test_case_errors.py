@@ -9,9 +9,9 @@ from support.case_tables import (
     problems,
     tables,
 )
+from support.findings import warnings_of
 
 from mpilbm.case.case import load_case, parse_case
-from mpilbm.case.case_findings import warnings_of
 from mpilbm.core.errors import CaseError
 
 pytestmark = pytest.mark.usefixtures("stand_ins")

@@ -2,9 +2,9 @@
 
 import pytest
 from support.coupled import box_of, two_fluids
+from support.findings import warnings_of
 
 from mpilbm.case.case import parse_case
-from mpilbm.case.case_findings import warnings_of
 
 
 @pytest.mark.parametrize(

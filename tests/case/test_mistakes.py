@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from support.case_tables import OIL, PLANE, WATER, problems, tables
 from support.commands import call, refused
+from support.findings import warnings_of
 from support.fuzz_cases import bases
 
 from mpilbm import codegen
 from mpilbm.case import velocity_bounds
 from mpilbm.case.case import DEPTH, load_case, parse_case, schema
-from mpilbm.case.case_findings import warnings_of
 from mpilbm.core.errors import CaseError
 from mpilbm.core.formulas import parser
 from mpilbm.core.formulas.parser import Formula, FormulaError

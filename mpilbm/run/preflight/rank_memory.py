@@ -177,23 +177,17 @@ def large_arrays(case: Case, slabs: tuple[Slab, ...], survey: Survey) -> list[Fi
 
 
 def memory(
-    case: Case,
-    slab: Slab,
-    survey: Survey,
-    more: np.ndarray | None = None,
-    on_host: bool = False,
+    case: Case, slab: Slab, survey: Survey, more: np.ndarray, on_host: bool
 ) -> dict[str, int]:
     """Bytes of a rank's arrays by content; `on_host`: its device uses the memory of the host.
 
-    `more` is memory.plan.more_bytes of all planes of the box; without it the arrays of boundaries
-    are left out.
+    `more` is memory.plan.more_bytes of all planes of the box.
     """
     need = bytes_needed(case, slab, around(slab, survey, case.ghost))
-    if more is not None:
-        lists, forces, walls = (int(n) for n in more[slab.begin : slab.end].sum(axis=0))
-        need["boundary lists"] = lists
-        need |= {"wall cells": walls} if case.coupling else {}
-        need |= {"forces on bodies": forces} if case.needs.weighed else {}
+    lists, forces, walls = (int(n) for n in more[slab.begin : slab.end].sum(axis=0))
+    need["boundary lists"] = lists
+    need |= {"wall cells": walls} if case.coupling else {}
+    need |= {"forces on bodies": forces} if case.needs.weighed else {}
     for output in case.outputs:
         count = output.device_bytes(case, slab.planes)
         count += output.host_bytes(case, slab.planes) if on_host else 0

@@ -36,7 +36,7 @@ def run(
     ):
         signals.stepping = True
         march, context = simulation.march, simulation.context
-        clock, last = context.clock, march.final(context)
+        clock, last = context.clock, march.final
 
         def end(step: int, reason: str) -> None:
             with clock.measure("outputs"):

@@ -70,8 +70,8 @@ def start(request: Request, stack: ExitStack) -> Started:
             say(note)
     where = directory or Path()
     checkpoints = on_root(comm, candidates, restart, where) if restart is not None else []
-    if not checkpoints:
-        on_root(comm, lambda: [fluid.initial.require() for fluid in case.fluids])
+    for fluid in case.fluids if not checkpoints else ():
+        on_root(comm, fluid.initial.require)
     findings: list[Finding] = []
 
     def look(case: "Case", parts: list[diagnose.Diagnosis] | None) -> None:

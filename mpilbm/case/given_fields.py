@@ -1,7 +1,7 @@
 """Numbers of all cells of the box: arrays, files and functions in forces and initial fields."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from os.path import isfile
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.case.initial_fields import InitialFields
+from mpilbm.case.initial_fields import InitialFields, in_blocks
 from mpilbm.case.model import Case, Fluid
 from mpilbm.core.errors import CaseError
 from mpilbm.core.files.hdf5_input import opened, require_intact
@@ -21,7 +21,6 @@ from mpilbm.model.given import is_reference, unknown
 from mpilbm.physics.lattices import stored_cells, x_of
 
 Floats = NDArray[np.float64]
-BLOCK_CELLS = 2**14  # of a function, evaluated together
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,33 +122,24 @@ class FunctionField(CellField):
         return bool(self.function and self.function.timed)
 
     def _planes(self, begin: int, end: int, t: float) -> Floats:
-        _, rows, nx = self._shape
-        nx = nx // 2 if self.staggered else nx
-        found = np.empty((end - begin, rows, nx, self.count))
-        for first, last in self._blocks(rows * nx, begin, end):
-            values = np.stack(self._values(first, last, rows, nx, t), axis=-1)
-            mine = slice(max(first, begin) - first, min(last, end) - first)
-            target = slice(max(first, begin) - begin, min(last, end) - begin)
-            found[target] = values.reshape(last - first, rows, nx, self.count)[mine]
+        planes, rows, nx = self._shape
+        stored = planes, rows, nx // 2 if self.staggered else nx
+        found = np.empty((end - begin, *stored[1:], self.count))
+        for here, values in in_blocks(stored, begin, end, partial(self._values, stored, t)):
+            found[here] = values
         return found
 
-    def _blocks(self, plane: int, begin: int, end: int) -> Iterator[tuple[int, int]]:
-        """(first, last) of blocks of planes, which are the same for any begin and end."""
-        step = max(1, BLOCK_CELLS // plane)
-        for first in range(begin // step * step, end, step):
-            yield first, min(first + step, self._shape[0])
-
-    def _values(self, first: int, last: int, rows: int, nx: int, t: float) -> Sequence[Floats]:
+    def _values(self, shape: tuple[int, int, int], t: float, first: int, last: int) -> Floats:
         assert self.function is not None
-        plane, row, k = np.meshgrid(
-            np.arange(first, last), np.arange(rows), np.arange(nx), indexing="ij"
-        )
+        plane, row, k = np.mgrid[first:last, : shape[1], : shape[2]]
         x = x_of(self.staggered, plane, row, k)
         nodes = (x, plane) if len(self.size) == 2 else (x, row, plane)
         places = [np.ascontiguousarray(each, np.float64).reshape(-1) + 0.5 for each in nodes]
         if self.scalar:
-            return [self.function.scalar(places, t)]
-        return self.function.vector(places, t, self.count)
+            values = [self.function.scalar(places, t)]
+        else:
+            values = self.function.vector(places, t, self.count)
+        return np.stack(values, axis=-1).reshape(last - first, *shape[1:], self.count)
 
 
 def file_field(spec: str, directory: Path, box: dict[str, Any]) -> ArrayField:

@@ -1,4 +1,11 @@
-"""The constant force that drives a flow, and the friction velocity of a channel that it drives."""
+"""The constant force that drives a flow, and the friction velocity of a channel that it drives.
+
+    u_tau^2 = G h / rho,  y+ = y u_tau / nu
+
+G is the constant force per volume along the channel, and h the volume of the fluid divided by the
+area of its no-slip walls: half the distance of two walls, or the distance from a wall to a mirror.
+rho = 1. [Pope, Turbulent Flows, 2000, eq. 7.13 and 7.25]
+"""
 
 from dataclasses import dataclass
 from math import sqrt

@@ -40,7 +40,7 @@ def closed_faces(case: Case) -> Iterator[str]:
 
 
 def on_slab(nodes: Nodes, slab: Slab) -> Nodes:
-    """Those of the nodes that are on a slab."""
+    """The nodes that are on a slab."""
     return nodes[(nodes[:, 0] >= slab.begin) & (nodes[:, 0] < slab.end)]
 
 

@@ -99,7 +99,7 @@ def _sampled(case: Case, text: str, t: np.ndarray) -> np.ndarray:
 
 
 def _densities(case: Case, axis: int, t: np.ndarray) -> Iterator[Cause]:
-    """Like _forces for a pressure difference cs2 (rho_- - rho_+) between the faces of an axis."""
+    """The cause by a pressure difference cs2 (rho_- - rho_+) between the faces of an axis."""
     ends = {}
     for index, boundary in enumerate(case.boundaries):
         for face in boundary.where:
@@ -117,7 +117,7 @@ def _densities(case: Case, axis: int, t: np.ndarray) -> Iterator[Cause]:
 
 
 def _jumps(case: Case, axis: int, t: np.ndarray) -> Iterator[Cause]:
-    """Like _forces for pressure jumps between periodic faces."""
+    """The causes by pressure jumps between periodic faces."""
     for index, boundary in enumerate(case.boundaries):
         jump = getattr(boundary, "rho_jump", None)
         if jump is not None and boundary.where[0][0] == "xyz"[axis]:

@@ -1,4 +1,20 @@
-"""Whether slabs are thick enough: for the exchange with neighbours, and for threads."""
+"""Whether slabs are thick enough for threads, and to hide the exchange with their neighbours.
+
+The time of a step on N ranks follows from memory traffic, launches and the link; no number is
+fitted to the scaling. A rank with P planes, on each of which the kernels update C cells (solid
+cells, too, in layouts that store them; boundary lists are neglected), sends `face_bytes` to its
+neighbours in a step:
+
+    traffic(p) = p C bytes_per_update / copy
+    exchange = latency + face_bytes / link
+    T(1) = max(overhead, traffic(P))
+    T(N) = max(overhead, traffic(2)) + max(traffic(P - 2), overhead + exchange)
+
+in seconds. `copy`: bytes that a device copy reads and writes per second on each rank; `overhead`:
+the host's work in a step, measured with a tiny box; `latency` and `link` (bytes per second): of an
+exchange with both neighbours (see exchange_time.link). Edge planes are computed first; then the
+host launches the other planes and sends, while the device computes.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -84,7 +100,7 @@ NODE = 8  # GPUs that NVLink joins
 
 
 def least_planes(plane_cells: int, update_bytes: int, face_bytes: float, link: Link) -> int:
-    """The planes of the thinnest slab whose exchange is hidden; see step_model.
+    """The planes of the thinnest slab whose exchange is hidden, by the model of this module.
 
     update_bytes  bytes that the update of a cell reads and writes
     face_bytes    bytes that a slab sends in a step through one face

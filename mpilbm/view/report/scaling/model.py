@@ -1,4 +1,4 @@
-"""The model of the time of a step (run/preflight/step_model.py) with the numbers of a measured row.
+"""The model of the time of a step (run/preflight/slabs.py) with the numbers of a measured row.
 
 It holds for the link that was measured: on one node up to the measured number of ranks, on several
 nodes for any number. With a network given by the user, it holds beyond one node as well: a node

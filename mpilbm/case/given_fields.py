@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
-from os.path import isfile
+from os.path import isfile  # False for a name that is too long
 from pathlib import Path
 from typing import Any
 

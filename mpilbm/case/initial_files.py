@@ -4,7 +4,7 @@ import tomllib
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from os.path import exists, isfile
+from os.path import exists, isfile  # False for a name that is too long
 from pathlib import Path
 from typing import Any
 

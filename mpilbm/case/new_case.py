@@ -45,32 +45,25 @@ def inputs(text: str) -> list[Path]:
 
     Every text in the case that is the name of an existing file, or a file name with a dataset.
     """
-    texts = dict.fromkeys(each.partition(":")[0] for each in _texts(tomllib.loads(text)))
+    texts = dict.fromkeys(each.partition(":")[0] for _, each in _texts(tomllib.loads(text)))
     paths = [Path(each) for each in texts if each and len(each) < 200]
     return [path for path in paths if not path.is_absolute() and (FOLDER / path).is_file()]
 
 
 def missing(text: str) -> list[str]:
     """The files of bodies that do not come with a case; its comment states how to make them."""
-    names = [name.partition(":")[0] for name in _files(tomllib.loads(text).get("body", []))]
+    found = _texts(tomllib.loads(text).get("body", []))
+    names = [name.partition(":")[0] for key, name in found if key in ("mask", "file")]
     return [name for name in dict.fromkeys(names) if not (FOLDER / name).is_file()]
 
 
-def _files(part: Any) -> Iterator[str]:
-    """The masks and files of bodies and of their shapes."""
-    for key, each in part.items() if isinstance(part, dict) else enumerate(part):
-        if isinstance(each, dict | list):
-            yield from _files(each)
-        elif key in ("mask", "file"):
-            yield each
-
-
-def _texts(part: Any) -> Iterator[str]:
+def _texts(part: Any, key: str | int = "") -> Iterator[tuple[str | int, str]]:
+    """All texts in a table, each with its own key."""
     if isinstance(part, str):
-        yield part
+        yield key, part
     elif isinstance(part, dict | list):
-        for each in part.values() if isinstance(part, dict) else part:
-            yield from _texts(each)
+        for inner, each in part.items() if isinstance(part, dict) else enumerate(part):
+            yield from _texts(each, inner)
 
 
 TEXT = """\

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
 
+from mpilbm.case.given_objects import require_path
 from mpilbm.core.errors import MpilbmError, UsageError
 from mpilbm.core.units import TIME
 from mpilbm.model.findings import Finding
@@ -19,7 +20,6 @@ from mpilbm.run import cell_fields
 from mpilbm.run.arguments import (
     require_case_and_comm,
     require_count,
-    require_directory,
     require_function,
 )
 from mpilbm.run.interrupts import Calls, interruption, interrupts, undivided
@@ -71,7 +71,8 @@ class Simulation:
         verbose: bool = False,
     ):
         require_case_and_comm(case, comm)
-        require_directory(directory)
+        if directory is not None:
+            require_path("Simulation: directory", directory, "a folder")
         clock = Clock()
         self.comm: Communicator = world() if comm is None else comm
         guard(self.comm)

@@ -20,11 +20,24 @@ from mpilbm.core.machine.command_line import (
 )
 from mpilbm.core.printable import one_line
 
+Settings = tuple[str, ...]  # of --set
+COUNT, POSITIVE = click.IntRange(1), PositiveNumber()
+
+
+def option(usage: str, text: str, **settings: Any) -> Callable[[Any], Any]:
+    """An option of click with its help; usage: "--json=FILE file", the last part the parameter."""
+    name, *parameter = usage.split()
+    name, _, metavar = name.partition("=")
+    settings |= {"metavar": metavar or None, "show_default": "default" in settings}
+    return click.option(name, *parameter, help=text, **settings)
+
+
 case_argument = click.argument("case", type=FILE)
-set_option = click.option(
-    "--set", "overrides", multiple=True, metavar="KEY=VALUE",
-    help="Override a key of the case, e.g. run.steps=100 or boundary.0.name='bounce_back'.",
-)  # fmt: skip
+set_option = option(
+    "--set=KEY=VALUE overrides",
+    "Override a key of the case, e.g. run.steps=100 or boundary.0.name='bounce_back'.",
+    multiple=True,
+)
 
 
 @click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -42,16 +55,11 @@ def cli(context: click.Context, plugin: tuple[Path, ...], debug: bool) -> None:
 @cli.command()
 @case_argument
 @set_option
-@click.option("--output", type=FILE, help="Folder for all files.  [default: CASE.out]")
-@click.option("--restart", metavar="FILE|auto",
-              help="Continue from a checkpoint; auto: from the newest intact one.")  # fmt: skip
-@click.option("--overwrite", is_flag=True, help="Replace the files of an earlier run.")
+@option("--output", "Folder for all files.  [default: CASE.out]", type=FILE)
+@option("--restart=FILE|auto", "Continue from a checkpoint; auto: from the newest intact one.")
+@option("--overwrite", "Replace the files of an earlier run.", is_flag=True)
 def run(
-    case: Path,
-    overrides: tuple[str, ...],
-    output: Path | None,
-    restart: str | None,
-    overwrite: bool,
+    case: Path, overrides: Settings, output: Path | None, restart: str | None, overwrite: bool
 ) -> None:
     """Run a case; under mpirun on several ranks."""
     from mpilbm.case.case import load_case
@@ -67,11 +75,9 @@ def run(
 @cli.command()
 @case_argument
 @set_option
-@click.option("--ranks", type=click.IntRange(1), default=1, show_default=True,
-              help="Number of ranks.")  # fmt: skip
-@click.option("--gpu-memory", type=PositiveNumber(), metavar="GB",
-              help="Memory of each device.  [default: that of this machine]")  # fmt: skip
-def check(case: Path, overrides: tuple[str, ...], ranks: int, gpu_memory: float | None) -> None:
+@option("--ranks", "Number of ranks.", type=COUNT, default=1)
+@option("--gpu-memory=GB", "Memory of each device.  [default: that of this machine]", type=POSITIVE)
+def check(case: Path, overrides: Settings, ranks: int, gpu_memory: float | None) -> None:
     """Check a case and plan its run, without running it.
 
     Reports memory, disk space, stability, and settings that are probably not intended.
@@ -85,46 +91,40 @@ def check(case: Path, overrides: tuple[str, ...], ranks: int, gpu_memory: float 
     sys.exit(0 if report.runs else 2)
 
 
-def names_option(option: str, text: str) -> Callable[[Any], Any]:
-    """An option for a list of names separated by commas."""
-    return click.option(f"--{option}", metavar="NAME,…|all", help=text)
-
-
 @cli.command()
 @click.argument("case", type=FILE, required=False)
 @set_option
-@names_option("lattice", "Lattices.  [default: D3Q19]")
-@names_option("collision", "Collisions.  [default: trt]")
-@names_option("layout", "Memory layouts.  [default: ab]")
-@names_option("precision", "compute/storage: float32/float32, float32/float16, float32/mixed, "
-              "float64/float32, float64/float64.  [default: float32/float32]")  # fmt: skip
-@names_option("setting", "Standard boxes: periodic, cavity, porous, duct.  "
-              "[default: the first three]")  # fmt: skip
-@click.option("--size", metavar="N|NxNxN,…", help="Cells of a box, for each rank.  "
-              "[default: 128^3, 2048^2; on a GPU 512^3, 8192^2]")  # fmt: skip
-@click.option("--weak", metavar="SIZE", help="Weak scaling with this number of cells per rank.")
-@click.option("--strong", metavar="SIZE", help="Strong scaling with this total number of cells.")
-@click.option("--porosity", type=PositiveNumber(max=1, max_open=True), default=0.62,
-              show_default=True, help="Porosity of the porous box.")  # fmt: skip
-@click.option("--backend", help="Name of a backend.  [default: auto]")
-@click.option("--steps", type=click.IntRange(1),
-              help="Steps of each repeat.  [default: as many as take 1/4 s]")  # fmt: skip
-@click.option("--repeats", type=click.IntRange(5), default=5, show_default=True,
-              help="Number of repeats.")  # fmt: skip
-@click.option("--tune", is_flag=True, help="Tune the tiles and blocks of the kernels again.")
-@click.option("--startup", is_flag=True,
-              help="Measure the start-up time, without and with the kernel cache.")  # fmt: skip
-@click.option("--json", "file", type=FILE, metavar="FILE", help="Write all results to this file.")
-def bench(
-    case: Path | None,
-    overrides: tuple[str, ...],
-    tune: bool,
-    startup: bool,
-    file: Path | None,
-    weak: str | None,
-    strong: str | None,
-    **options: Any,
-) -> None:
+@option("--lattice=NAME,…|all", "Lattices.  [default: D3Q19]")
+@option("--collision=NAME,…|all", "Collisions.  [default: trt]")
+@option("--layout=NAME,…|all", "Memory layouts.  [default: ab]")
+@option(
+    "--precision=NAME,…|all",
+    "compute/storage: float32/float32, float32/float16, float32/mixed, float64/float32, "
+    "float64/float64.  [default: float32/float32]",
+)
+@option(
+    "--setting=NAME,…|all",
+    "Standard boxes: periodic, cavity, porous, duct.  [default: the first three]",
+)
+@option(
+    "--size=N|NxNxN,…",
+    "Cells of a box, for each rank.  [default: 128^3, 2048^2; on a GPU 512^3, 8192^2]",
+)
+@option("--weak=SIZE", "Weak scaling with this number of cells per rank.")
+@option("--strong=SIZE", "Strong scaling with this total number of cells.")
+@option(
+    "--porosity",
+    "Porosity of the porous box.",
+    type=PositiveNumber(max=1, max_open=True),
+    default=0.62,
+)
+@option("--backend", "Name of a backend.  [default: auto]")
+@option("--steps", "Steps of each repeat.  [default: as many as take 1/4 s]", type=COUNT)
+@option("--repeats", "Number of repeats.", type=click.IntRange(5), default=5)
+@option("--tune", "Tune the tiles and blocks of the kernels again.", is_flag=True)
+@option("--startup", "Measure the start-up time, without and with the kernel cache.", is_flag=True)
+@option("--json=FILE file", "Write all results to this file.", type=FILE)
+def bench(case: Path | None, overrides: Settings, **options: Any) -> None:
     """Measure the speed of CASE or of standard boxes.
 
     Also measures the bandwidth of a copy in memory, with which speeds are compared.
@@ -132,14 +132,15 @@ def bench(
     from mpilbm.parallel.ranks import abort_on_error
     from mpilbm.view.bench import scaling, table
 
+    tune, startup, file = (options.pop(key) for key in ("tune", "startup", "file"))
+    scales = {key: options.pop(key) for key in ("weak", "strong")}
     with abort_on_error() as comm:
         if tune:
             table.tune_again(comm)
-        if weak is not None or strong is not None:
-            kinds = {"weak": weak, "strong": strong}
+        if any(size is not None for size in scales.values()):
             others = {"CASE": case, "--size": options["size"], "--startup": startup}
             refused = [name for name, given in others.items() if given]
-            scaling.bench(comm, refused, overrides, options, kinds, file)
+            scaling.bench(comm, refused, overrides, options, scales, file)
         else:
             table.bench(comm, case, overrides, options, startup, file)
 
@@ -147,21 +148,20 @@ def bench(
 @cli.command()
 @case_argument
 @set_option
-@click.option("--compare", metavar="NAME,…", default="precision", show_default=True,
-              help="What to vary, one at a time: precision, layout, collision.")  # fmt: skip
-@click.option("--steps", type=click.IntRange(1),
-              help="Steps of each variant.  [default: those of 10 s, at least 100]")  # fmt: skip
-@click.option("--tolerance", type=PositiveNumber(), default=1e-3, show_default=True,
-              help="Largest deviation from float64 of a recommended variant.")  # fmt: skip
-@click.option("--json", "file", type=FILE, metavar="FILE", help="Write all results to this file.")
-def precision(
-    case: Path,
-    overrides: tuple[str, ...],
-    compare: str,
-    steps: int | None,
-    tolerance: float,
-    file: Path | None,
-) -> None:
+@option(
+    "--compare=NAME,…",
+    "What to vary, one at a time: precision, layout, collision.",
+    default="precision",
+)
+@option("--steps", "Steps of each variant.  [default: those of 10 s, at least 100]", type=COUNT)
+@option(
+    "--tolerance",
+    "Largest deviation from float64 of a recommended variant.",
+    type=POSITIVE,
+    default=1e-3,
+)
+@option("--json=FILE file", "Write all results to this file.", type=FILE)
+def precision(case: Path, overrides: Settings, **options: Any) -> None:
     """Compare number formats, layouts or collisions with float64, in a shortened CASE.
 
     Reports the speed, the memory and the deviations of each, and recommends one.
@@ -170,15 +170,17 @@ def precision(
     from mpilbm.view.comparison import table
 
     with abort_on_error() as comm:
-        table.precision(comm, case, overrides, compare, steps, tolerance, file)
+        table.precision(comm, case, overrides, **options)
 
 
 @cli.command()
 @click.argument("directory", type=FILE)
-@click.option("--output", type=FILE, help="Folder for the page.  [default: DIRECTORY]")
-@click.option("--network", metavar="B/s,s",
-              help="Bandwidth and latency of a node's network, e.g. 50GB/s,2us: extends the model "
-              "of measurements on one node to 1024 ranks.")  # fmt: skip
+@option("--output", "Folder for the page.  [default: DIRECTORY]", type=FILE)
+@option(
+    "--network=B/s,s",
+    "Bandwidth and latency of a node's network, e.g. 50GB/s,2us: extends the model of "
+    "measurements on one node to 1024 ranks.",
+)
 def report(directory: Path, output: Path | None, network: str | None) -> None:
     """Write a page about a run, or about files of bench --weak and --strong.
 
@@ -190,16 +192,18 @@ def report(directory: Path, output: Path | None, network: str | None) -> None:
 
 
 @cli.command()
-@click.option("--probe", is_flag=True,
-              help="Test whether MPI can send device memory; under mpirun, also measure latency "
-              "and bandwidth of messages.")  # fmt: skip
-@click.option("--json", "file", type=FILE, metavar="FILE",
-              help="Write these measurements to this file.")  # fmt: skip
+@option(
+    "--probe",
+    "Test whether MPI can send device memory; under mpirun, also measure latency and "
+    "bandwidth of messages.",
+    is_flag=True,
+)
+@option("--json=FILE file", "Write these measurements to this file.", type=FILE)
 def info(probe: bool, file: Path | None) -> None:
     """Show versions, MPI, devices and compilers, with fixes."""
     from mpilbm.core.errors import CommandError
     from mpilbm.parallel import launcher
-    from mpilbm.run.preflight.installation.machine import collect, show
+    from mpilbm.run.preflight.installation import collect, show
 
     together = probe and launcher.several_ranks()
     if file and not together:
@@ -216,7 +220,7 @@ def info(probe: bool, file: Path | None) -> None:
 
 @cli.command("list")
 @click.argument("kind", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@option("--json as_json", "Print JSON.", is_flag=True)
 def list_names(kind: str | None, as_json: bool) -> None:
     """List the names that a case can use.
 
@@ -230,8 +234,8 @@ def list_names(kind: str | None, as_json: bool) -> None:
 @cli.command()
 @case_argument
 @set_option
-@click.option("--kernel", metavar="NAME", help="This kernel only.")
-def source(case: Path, overrides: tuple[str, ...], kernel: str | None) -> None:
+@option("--kernel=NAME", "This kernel only.")
+def source(case: Path, overrides: Settings, kernel: str | None) -> None:
     """Print the generated kernels of a case."""
     from mpilbm.case.case import load_case
     from mpilbm.run.preflight.catalogue import show_source
@@ -251,56 +255,56 @@ def schema() -> None:
 
 @cli.command()
 @click.argument("name", type=FILE, required=False)
-@click.option("--template", metavar="CASE", default="cavity", show_default=True,
-              help="Name of a case that comes with the package, see --list.")  # fmt: skip
-@click.option("--dimensions", type=click.Choice(["2", "3"]),
-              help="Dimensions of the cavity.  [default: 2]")  # fmt: skip
-@click.option("--list", "list_cases", is_flag=True, help="List these cases.")
+@option(
+    "--template=CASE", "Name of a case that comes with the package, see --list.", default="cavity"
+)
+@option("--dimensions", "Dimensions of the cavity.  [default: 2]", type=click.Choice(["2", "3"]))
+@option("--list list_cases", "List these cases.", is_flag=True)
 def new(name: Path | None, template: str, dimensions: str | None, list_cases: bool) -> None:
     """Write NAME.toml, a case to start from, and the files that it reads."""
-    from mpilbm.case.new import shipped_cases
-    from mpilbm.case.new.template import write
+    from mpilbm.case import new_case
 
     if list_cases:
-        for line in shipped_cases.listing():
+        for line in new_case.listing():
             click.echo(one_line(line))
         return
-    report_files(write(name, int(dimensions) if dimensions else None, template))
+    report_files(new_case.write(name, int(dimensions) if dimensions else None, template))
 
 
 @cli.command()
 @click.argument("directory", type=FILE)
-@click.option("--output", type=FILE, help="Folder for the pictures.  [default: DIRECTORY]")
-@click.option("--reference", multiple=True, type=FILE, metavar="FILE.csv",
-              help="Draw a centre-line profile with these points (columns y,u_Re100,… or x,v); "
-              "may be repeated.")  # fmt: skip
-@click.option("--reynolds", type=PositiveNumber(),
-              help="Column of the reference.  [default: Reynolds number of the case]")  # fmt: skip
-@click.option("--step", type=click.IntRange(0), help="Step of the snapshot.  [default: the last]")
-@click.option("--field", metavar="NAME", help="Draw this field only, e.g. rho or phi.")
-@click.option("--plane", metavar="AXIS=POSITION",
-              help="Draw this plane, e.g. x=32 (cells).  "
-              "[default: the middle of the box or of the body]")  # fmt: skip
-@click.option("--format", "kind", type=click.Choice(["png", "svg", "pdf"]), default="png",
-              show_default=True, help="Format of the files.")  # fmt: skip
-@click.option("--film", is_flag=True, help="Make a film of all snapshots, of u or of --field.")
+@option("--output", "Folder for the pictures.  [default: DIRECTORY]", type=FILE)
+@option(
+    "--reference=FILE.csv",
+    "Draw a centre-line profile with these points (columns y,u_Re100,… or x,v); may be repeated.",
+    multiple=True,
+    type=FILE,
+)
+@option(
+    "--reynolds", "Column of the reference.  [default: Reynolds number of the case]", type=POSITIVE
+)
+@option("--step", "Step of the snapshot.  [default: the last]", type=click.IntRange(0))
+@option("--field=NAME", "Draw this field only, e.g. rho or phi.")
+@option(
+    "--plane=AXIS=POSITION",
+    "Draw this plane, e.g. x=32 (cells).  [default: the middle of the box or of the body]",
+)
+@option("--format", "Format of the files.", type=click.Choice(["png", "svg", "pdf"]), default="png")
+@option("--film", "Make a film of all snapshots, of u or of --field.", is_flag=True)
 def plot(
     directory: Path,
     output: Path | None,
     reference: tuple[Path, ...],
     reynolds: float | None,
-    step: int | None,
-    field: str | None,
-    plane: str | None,
-    kind: str,
     film: bool,
+    **chosen: Any,
 ) -> None:
     """Draw the results of a run: fields of a snapshot, forces, tables over time."""
     from mpilbm.view.plot.film import draw_film
     from mpilbm.view.plot.pictures import Choice, draw
     from mpilbm.view.results.run import open_run
 
-    choice = Choice(step=step, field=field, plane=plane, format=kind)
+    choice = Choice(**chosen)
     if film:
         report_files([draw_film(directory, output, choice)])
         return
@@ -312,7 +316,7 @@ def plot(
 
 @cli.command()
 @click.argument("directory", type=FILE)
-@click.option("--once", is_flag=True, help="Print the present state and end.")
+@option("--once", "Print the present state and end.", is_flag=True)
 def watch(directory: Path, once: bool) -> None:
     """Show the progress and the curves of a run in the terminal, every second."""
     from mpilbm.view.plot.watch import watch
@@ -322,8 +326,7 @@ def watch(directory: Path, once: bool) -> None:
 
 @cli.command()
 @click.argument("topic", required=False)
-@click.option("--html", type=FILE, metavar="DIR",
-              help="Write all chapters to this folder as pages with a search.")  # fmt: skip
+@option("--html=DIR", "Write all chapters to this folder as pages with a search.", type=FILE)
 def manual(topic: str | None, html: Path | None) -> None:
     """Show a chapter of the manual, or list all chapters."""
     from mpilbm.view.manual import pages, site

@@ -15,7 +15,7 @@ from math import floor
 from typing import Any
 
 from mpilbm.case.model import Case
-from mpilbm.case.tables.bodies import Body
+from mpilbm.case.tables.case_file import Body
 from mpilbm.core.formulas.parser import Formula, FormulaError
 from mpilbm.core.formulas.values import AXES, names_in
 

@@ -10,18 +10,17 @@ from pydantic import ValidationError
 
 from mpilbm.case.body_frames import framed
 from mpilbm.case.checks import check
-from mpilbm.case.given.earlier_names import with_present_names
-from mpilbm.case.given.objects import plain, shown_type
+from mpilbm.case.given_objects import plain, shown_type
 from mpilbm.case.initial_fields import InitialFields
 from mpilbm.case.messages import sentences
 from mpilbm.case.model import Case, Fluid
 from mpilbm.case.overrides import override
 from mpilbm.case.quantities import in_lattice_units
-from mpilbm.case.scalars.read import scalars_of
-from mpilbm.case.tables.case_file import CaseFile, schema
+from mpilbm.case.scalars import scalars_of
+from mpilbm.case.tables import MOST_STEPS
+from mpilbm.case.tables.case_file import CaseFile, UnreadRun, schema
 from mpilbm.case.tables.fluids import FluidTable, Viscosity
-from mpilbm.case.tables.run import UnreadRun
-from mpilbm.case.tables.values import MOST_STEPS
+from mpilbm.case.typed_keys import with_present_names
 from mpilbm.case.value_files import resolved
 from mpilbm.core.choice import as_json
 from mpilbm.core.errors import CaseError, UsageError
@@ -31,6 +30,9 @@ from mpilbm.core.registry import plugin_errors
 
 __all__ = ["Case", "Fluid", "load_case", "parse_case", "recorded_case", "schema"]
 
+# tables of the file that the case has as they are
+SAME = ("title", "lattice", "domain", "coupling", "precision", "layout", "backend", "halo", "run")
+SAME_INITIAL = ("rho", "random", "scale", "non_equilibrium", "iterate")
 DEPTH = 64  # of nested tables and lists
 IN_PYTHON = "case"  # the name of a case that is a dict, in messages
 
@@ -60,7 +62,7 @@ def load_case(
 def parse_case(tables: dict, path: str | Path = "case.toml") -> Case:
     """The case described by the tables of a file; raises CaseError with all problems.
 
-    The tables of a Python program may contain arrays and functions, see case/given/objects.py.
+    The tables of a Python program may contain arrays and functions, see given_objects.py.
     """
     case, tables, problems = _unread(tables, path)
     case = framed(resolved(case))
@@ -101,7 +103,6 @@ def _unread(tables: dict, path: str | Path) -> tuple[Case, dict, list[str]]:
 
 
 def _require_arguments(case: object, overrides: object) -> None:
-    """UsageError for arguments of `load_case` of a wrong type."""
     if not isinstance(case, str | Path | Mapping):
         raise UsageError(
             f"load_case: found {shown_type(case)} as case; give the path of a case file, or a dict "
@@ -173,7 +174,6 @@ def _validated(tables: dict) -> CaseFile:
 
 
 def _case(file: CaseFile, tables: dict, path: Path) -> Case:
-    """The case of typed tables, without checks."""
     if isinstance(file.fluid, tuple):
         several = len(file.fluid) > 1
         fluids = tuple(
@@ -186,19 +186,11 @@ def _case(file: CaseFile, tables: dict, path: Path) -> Case:
         for index, body in enumerate(file.body)
     )
     case = Case(
-        title=file.title,
-        lattice=file.lattice,
-        domain=file.domain,
+        **{key: getattr(file, key) for key in SAME},
         fluids=fluids,
-        coupling=file.coupling,
         units=file.units and file.units.checked(),
-        precision=file.precision,
-        layout=file.layout,
-        backend=file.backend,
-        halo=file.halo,
         boundaries=file.boundary,
         bodies=bodies,
-        run=file.run,
         outputs=file.output,
         path=path,
         toml=toml_text.dumps(tables),
@@ -215,20 +207,14 @@ def _fluid(
         label=label,
         viscosity=numbers.value(),
         formula=numbers.viscosity if isinstance(numbers.viscosity, str) else "",
-        reynolds=numbers.reynolds,
-        length=numbers.length,
-        velocity=numbers.velocity,
+        **{key: getattr(numbers, key) for key in ("reynolds", "length", "velocity")},
         collision=tables.collision,
         force=force if force is not None and any(getattr(force, "value", (1,))) else None,
         initial=InitialFields(
-            rho=initial.rho,
+            **{key: getattr(initial, key) for key in SAME_INITIAL},
             u=initial.u or (0.0,) * len(file.domain.size),
             file=path.parent / initial.file if initial.file is not None else None,
-            random=initial.random,
-            scale=initial.scale,
             scale_rho=initial.scale**2 if file.coupling is None else 1.0,
-            non_equilibrium=initial.non_equilibrium,
-            iterate=initial.iterate,
             periodic=file.domain.periodic,
             staggered=file.lattice.staggered,
             max_speed=sqrt(file.lattice.cs2),

@@ -3,16 +3,16 @@
 Each function in CHECKS takes a case without problems and returns findings.
 """
 
+from collections.abc import Iterator
 from itertools import product
 from math import pi, prod
 
 from mpilbm.case.checks import from_objects, given_speeds, norm
 from mpilbm.case.model import Case
-from mpilbm.case.scalars.checks import given_values
-from mpilbm.case.scalars.read import viscosity_at_centre
+from mpilbm.case.scalars import given_values, viscosity_at_centre
 from mpilbm.case.velocity_bounds import net_inflow, outward_speed
 from mpilbm.core.units import mach, tau_from_viscosity
-from mpilbm.model.findings import NOTE, SERIOUS, WARNING, Finding, in_order
+from mpilbm.model.findings import NOTE, SERIOUS, WARNING, Finding
 from mpilbm.model.limits import SEVERITY, judge_mach, judge_tau
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.boundary_capabilities import FaceFlow
@@ -25,63 +25,52 @@ GROWTH = 0.1  # relative change of the mass during a run above which the result 
 
 
 def of_case(case: Case) -> list[Finding]:
-    """The findings of all CHECKS."""
-    return [found for check in CHECKS for found in check(case)]
+    """The findings on keys, which its reading has noted, and those of all CHECKS."""
+    return [*case.of_keys, *(found for check in CHECKS for found in check(case))]
 
 
-def warnings_of(case: Case) -> tuple[str, ...]:
-    """The findings of all CHECKS as sentences, the most serious first."""
-    return tuple(map(str, in_order(of_case(case))))
-
-
-def speeds(case: Case) -> list[Finding]:
+def speeds(case: Case) -> Iterator[Finding]:
     """Velocities with a large Mach number; `fluid.velocity` only if no other is as large.
 
     Initial fields that differ from cell to cell are checked by inspection.initial_speeds.
     """
     fields = {f"{fluid.initial.where}.u" for fluid in case.fluids if not fluid.initial.uniform}
     found = [each for each in given_speeds(case) if each[0] not in fields]
-    named = [key.endswith("velocity") and key.startswith("fluid.") for key, *_ in found]
-    flow = max((s for (_, s, _), name in zip(found, named, strict=True) if not name), default=0)
-    return [
-        fast
-        for (key, speed, when), name in zip(found, named, strict=True)
-        if not (name and speed <= flow)
-        for fast in fast_flow(case, key, speed, when)
-    ]
+    scales = {case.fluid_key(fluid, "velocity") for fluid in case.fluids}
+    flow = max((speed for key, speed, _ in found if key not in scales), default=0)
+    for key, speed, when in found:
+        if key not in scales or speed > flow:
+            yield from fast_flow(case, key, speed, when)
 
 
-def fast_flow(case: Case, key: str, speed: float, when: str = "") -> list[Finding]:
+def fast_flow(case: Case, key: str, speed: float, when: str = "") -> Iterator[Finding]:
     """The finding for one velocity, if it is too fast."""
     number = mach(speed, case.lattice.cs2)
     sentence, level = judge_mach(number)
-    if level not in SEVERITY:
-        return []
-    what = f"the speed {speed:.4g}{when}, Mach number {number:.2g}, is"
-    return [Finding(SEVERITY[level], key, f"{what} {sentence}")]
+    if level in SEVERITY:
+        what = f"the speed {speed:.4g}{when}, Mach number {number:.2g}, is"
+        yield Finding(SEVERITY[level], key, f"{what} {sentence}")
 
 
-def mass(case: Case) -> list[Finding]:
+def mass(case: Case) -> Iterator[Finding]:
     """Velocities at faces with a net inflow or outflow, and outflows that let the mass drift."""
     held = any(getattr(boundary, "rho", None) is not None for boundary in case.boundaries)
     drifting = [b.name for b in case.boundaries if b.capabilities.drifts]
     if drifting and not held:
-        return [Finding(
-            WARNING, "boundary",
+        text = (
             f"no face fixes the density, and with '{drifting[0]}' the mass may grow without bound; "
-            "give one of the faces rho, or use characteristic",
-        )]  # fmt: skip
-    inflow = net_inflow(case)
-    if inflow is None:
-        return []
-    growth = inflow.mean * case.run.steps / prod(case.domain.size)
-    change = f"the mass changes by {growth:+,.1%} during the run" if growth else "the mass varies"
-    return [Finding(
-        SERIOUS if abs(growth) > GROWTH else WARNING, "boundary",
-        f"the velocities at the faces add {inflow.net:.4g} cells per step at t = {inflow.t}, and "
-        f"no face lets this volume out: {change}; give rho instead of the velocity at one of the "
-        "faces, or add an outflow",
-    )]  # fmt: skip
+            "give one of the faces rho, or use characteristic"
+        )
+        yield Finding(WARNING, "boundary", text)
+    elif (inflow := net_inflow(case)) is not None:
+        growth = inflow.mean * case.run.steps / prod(case.domain.size)
+        change = f"changes by {growth:+,.1%} during the run" if growth else "varies"
+        text = (
+            f"the velocities at the faces add {inflow.net:.4g} cells per step at t = {inflow.t}, "
+            f"and no face lets this volume out: the mass {change}; give rho instead of the "
+            "velocity at one of the faces, or add an outflow"
+        )
+        yield Finding(SERIOUS if abs(growth) > GROWTH else WARNING, "boundary", text)
 
 
 def is_closed(case: Case) -> bool:
@@ -94,13 +83,8 @@ def leaking(case: Case) -> dict[str, Boundary]:
 
     These are boundaries that set values at the node, and walls without `Capabilities.conserves`.
     """
-    found = {f"boundary.{k}": boundary for k, boundary in enumerate(case.boundaries)}
-    found |= {f"body.{body.label}.boundary": body.boundary for body in case.bodies}
-    return {
-        key: boundary
-        for key, boundary in found.items()
-        if boundary.wall_at == "node" or not boundary.capabilities.conserves
-    }
+    found = {key: boundary for key, boundary, _ in case.conditions()}
+    return {k: b for k, b in found.items() if b.wall_at == "node" or not b.capabilities.conserves}
 
 
 def remedy(case: Case) -> str:
@@ -113,44 +97,37 @@ def remedy(case: Case) -> str:
     return ", ".join(fixes[:MOST_FIXES]) + more
 
 
-def closed_flow(case: Case) -> list[Finding]:
+def closed_flow(case: Case) -> Iterator[Finding]:
     """Walls that move in a closed flow and do not conserve the mass."""
     found = leaking(case) if is_closed(case) else {}
-    moving = (key for key, each in found.items() if each.wall_velocity is not None)
-    return [
-        Finding(
-            WARNING, key,
+    for key in [key for key, each in found.items() if each.wall_velocity is not None][:1]:
+        text = (
             f"the flow is closed, and '{found[key].name}' does not conserve the mass exactly: "
             "between cylinders of radii 12 and 24, the inner turning at 0.05, it grew by 1.9e-6 "
-            f"per step; the run reports a change above 0.1 %; to prevent it set {remedy(case)}",
+            f"per step; the run reports a change above 0.1 %; to prevent it set {remedy(case)}"
         )
-        for key in [*moving][:1]
-    ]  # fmt: skip
+        yield Finding(WARNING, key, text)
 
 
-def density_at_walls(case: Case) -> list[Finding]:
+def density_at_walls(case: Case) -> Iterator[Finding]:
     """Half-way walls that move in a fluid whose density differs from their rho_0 = 1."""
     rho = [getattr(boundary, "rho", None) for boundary in case.boundaries]
     rho += [fluid.initial.rho for fluid in case.fluids]
     far = max((r for r in rho if isinstance(r, int | float)), key=lambda r: abs(r - 1), default=1)
     (momentum,) = case.fluids[0].collision.velocity([1.0], far)
-    if abs(momentum - 1) < SMALL or case.coupling:
-        return []
-    boundaries = [(f"boundary.{k}", each) for k, each in enumerate(case.boundaries)]
-    boundaries += [(f"body.{body.label}.boundary", body.boundary) for body in case.bodies]
-    return [
-        Finding(
-            SERIOUS if abs(momentum - 1) > GROWTH else WARNING, f"{key}.velocity",
-            f"the wall moves fluid of the density 1: the speed of fluid of density {far:g} next "
-            f"to it has an error of {momentum - 1:+.1%}; use densities close to 1, or the "
-            "equilibrium incompressible",
-        )
-        for key, each in boundaries
-        if each.wall_velocity is not None and not each.capabilities.uses_distance
-    ]  # fmt: skip
+    error = momentum - 1
+    for key, each, _ in () if abs(error) < SMALL or case.coupling else case.conditions():
+        if each.wall_velocity is not None and not each.capabilities.uses_distance:
+            text = (
+                f"the wall moves fluid of the density 1: the speed of fluid of density {far:g} "
+                f"next to it has an error of {error:+.1%}; use densities close to 1, or the "
+                "equilibrium incompressible"
+            )
+            severity = SERIOUS if abs(error) > GROWTH else WARNING
+            yield Finding(severity, f"{key}.velocity", text)
 
 
-def flow_through_walls(case: Case) -> list[Finding]:
+def flow_through_walls(case: Case) -> Iterator[Finding]:
     """Walls through which the flow leaves so fast that they are unstable.
 
     Such a wall does not fix the tangential velocity. The odd-even wave along it grows if
@@ -158,27 +135,25 @@ def flow_through_walls(case: Case) -> list[Finding]:
     set whole cells are not checked: tamm_mott_smith is stable up to about 7 nu.
     [Linear analysis of bgk, trt and regularized on D2Q9; runs of trt on D3Q19, mrt on D3Q13]
     """
-    nu, found = min(fluid.viscosity for fluid in case.fluids), []
+    nu = min(fluid.viscosity for fluid in case.fluids)
     limit = (2 if case.lattice.staggered else 2.9) * nu
     for k, boundary in enumerate(case.boundaries):
         wall = boundary.wall_at == "half" and not boundary.capabilities.whole_cell
         for face in boundary.where if wall and getattr(boundary, "velocity", None) else ():
             out, when = outward_speed(case, boundary, face)
             if out > limit:
-                found.append(Finding(
-                    SERIOUS, f"boundary.{k}.velocity",
+                text = (
                     f"the flow leaves through {face} at {out:.3g}{when}; above {limit:.3g} "
                     f"({limit / nu:.2g} viscosities) '{boundary.name}' is unstable there; use an "
-                    "outflow, or equilibrium with this velocity",
-                ))  # fmt: skip
-    return found
+                    "outflow, or equilibrium with this velocity"
+                )
+                yield Finding(SERIOUS, f"boundary.{k}.velocity", text)
 
 
-def sixteen_bits(case: Case) -> list[Finding]:
+def sixteen_bits(case: Case) -> Iterator[Finding]:
     """Changes per step below half a unit of the last of the 11 bits of float16, or of its tail."""
     if case.precision.storage != "float16":
-        return []
-    found = []
+        return
     lost = LOST << max((tail.bits for tail in case.formats.tails), default=0)
     speed = max((speed for _, speed, _ in given_speeds(case)), default=0) or USUAL_SPEED
     length = min(case.domain.size)
@@ -187,104 +162,86 @@ def sixteen_bits(case: Case) -> list[Finding]:
     for fluid in case.fluids:
         force = norm(fluid.force.value) if fluid.force else 0
         if 0 < force < speed / lost:
-            found.append(
+            text = (
                 f"16 bits lose the force: it adds {force:.2g} per step to a speed of {speed:.2g}, "
                 f"which is stored in units of {2 * speed / lost:.2g}; {fix}"
             )
+            yield Finding(WARNING, "precision.storage", text)
         change = fluid.viscosity * (pi / length) ** 2
         if change < 1 / lost:
-            found.append(
+            text = (
                 f"16 bits may lose the viscosity: across {length} cells the relative change of a "
                 f"slow flow is {change:.2g} per step, less than half a stored unit, "
                 f"{1 / lost:.2g}; {fix}"
             )
-    return [Finding(WARNING, "precision.storage", sentence) for sentence in found]
+            yield Finding(WARNING, "precision.storage", text)
 
 
-def intrinsics(case: Case) -> list[Finding]:
+def intrinsics(case: Case) -> Iterator[Finding]:
     """`precision.intrinsics` on a CPU, where it has no effect."""
-    if not (case.precision.intrinsics and case.backend.name == "cpu"):
-        return []
-    return [Finding(NOTE, "precision.intrinsics", "has no effect on a CPU; remove it")]
+    if case.precision.intrinsics and case.backend.name == "cpu":
+        yield Finding(NOTE, "precision.intrinsics", "has no effect on a CPU; remove it")
 
 
-def distances(case: Case) -> list[Finding]:
+def distances(case: Case) -> Iterator[Finding]:
     """Boundaries that use wall distances at bodies that have none: masks and voxels."""
-    return [
-        Finding(
-            WARNING, f"body.{body.label}.boundary",
-            f"'{body.boundary.name}' uses the distance of the wall along each link, but "
-            f"{'a mask has' if body.shape is None else 'voxels have'} no distances: the wall is "
-            "half-way along each link, which is of first order where it is curved; give the body "
-            f"a shape{'' if body.shape is None else ' with a surface'}, or use bounce_back",
-        )
-        for body in case.bodies
-        if body.boundary.capabilities.uses_distance
-        and (body.shape is None or not body.shape.has_surface)
-    ]  # fmt: skip
+    for body in case.bodies:
+        surface = body.shape is not None and body.shape.has_surface
+        if body.boundary.capabilities.uses_distance and not surface:
+            solid, with_surface = "a mask has", ""
+            if body.shape is not None:
+                solid, with_surface = "voxels have", " with a surface"
+            text = (
+                f"'{body.boundary.name}' uses the distance of the wall along each link, but "
+                f"{solid} no distances: the wall is half-way along each link, which is of first "
+                f"order where it is curved; give the body a shape{with_surface}, or use bounce_back"
+            )
+            yield Finding(WARNING, f"body.{body.label}.boundary", text)
 
 
-def from_registered(case: Case) -> list[Finding]:
+def from_registered(case: Case) -> Iterator[Finding]:
     """The findings, or warnings as sentences, that registered objects return."""
-    found = []
     for sentence, item in from_objects(case, "warnings"):
-        severity = item.severity if isinstance(item, Finding) else WARNING
         where, _, message = sentence.partition(": ")
-        found.append(Finding(severity, where, message))
-    return found
+        yield Finding(item.severity if isinstance(item, Finding) else WARNING, where, message)
 
 
-def scalar_collisions(case: Case) -> list[Finding]:
+def scalar_collisions(case: Case) -> Iterator[Finding]:
     """Collisions of scalars that are inaccurate at the diffusivity."""
-    periodic, found = all(case.domain.periodic) and not case.bodies, []
+    periodic = all(case.domain.periodic) and not case.bodies
     for each in case.scalars:
         if caution := each.collision.caution(each.diffusivity, each.lattice):
-            remedy = each.collision.remedy(each.lattice, periodic)
-            message = "; ".join(filter(None, (caution, remedy)))
-            found.append(Finding(NOTE, f"{each.key}.collision", message))
-    return found
+            fix = each.collision.remedy(each.lattice, periodic)
+            text = "; ".join(filter(None, (caution, fix)))
+            yield Finding(NOTE, f"{each.key}.collision", text)
 
 
-def scalar_viscosities(case: Case) -> list[Finding]:
+def scalar_viscosities(case: Case) -> Iterator[Finding]:
     """A viscosity that is a formula of scalars, at the scalars' given values.
 
     These are the initial values and the values on faces and bodies that are numbers. The formula is
     evaluated at the centre of the box at t = 0, for all combinations of the extremes.
     """
-    (fluid, *_), found = case.fluids, []
-    if not fluid.formula:
-        return []
+    fluid = case.fluids[0]
     given = {scalar.label: given_values(scalar) for scalar in case.scalars}
-    if not all(given.values()):
-        return []
-    ends = product(*({min(values), max(values)} for values in given.values()))
-    states = [dict(zip(given, values, strict=True)) for values in ends]
+    if not fluid.formula or not all(given.values()):
+        return
     key = case.fluid_key(fluid, "viscosity")
-    for state in states:
+    for values in product(*({min(values), max(values)} for values in given.values())):
+        state = dict(zip(given, values, strict=True))
         nu = viscosity_at_centre(case, fluid.formula, state)
-        if nu is None:
-            continue
         at = ", ".join(f"{label} = {value:g}" for label, value in state.items())
-        if nu <= 0:
-            found.append(Finding(
-                SERIOUS, key, f"is {nu:.3g} at {at}; allowed: above 0 wherever the scalars may be; "
-                "change the formula",
-            ))  # fmt: skip
-            continue
-        tau = tau_from_viscosity(nu, case.lattice.cs2)
-        sentence, level = judge_tau(tau)
-        if level in SEVERITY:
-            found.append(Finding(NOTE, key, f"tau = {tau:.4g} at {at}: {sentence}"))
-    return found
-
-
-def of_keys(case: Case) -> list[Finding]:
-    """Earlier names of keys; lengths and times in SI that are no whole number of cells or steps."""
-    return list(case.of_keys)
+        if nu is not None and nu <= 0:
+            wanted = "allowed: above 0 wherever the scalars may be; change the formula"
+            yield Finding(SERIOUS, key, f"is {nu:.3g} at {at}; {wanted}")
+        elif nu is not None:
+            tau = tau_from_viscosity(nu, case.lattice.cs2)
+            sentence, level = judge_tau(tau)
+            if level in SEVERITY:
+                yield Finding(NOTE, key, f"tau = {tau:.4g} at {at}: {sentence}")
 
 
 CHECKS = (
-    of_keys,
     speeds,
     mass,
     closed_flow,

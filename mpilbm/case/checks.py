@@ -10,22 +10,20 @@ from typing import Any
 import numpy as np
 
 from mpilbm.case.model import Case, Fluid
-from mpilbm.case.scalars.checks import scalar_problems
-from mpilbm.case.tables.bodies import Body
-from mpilbm.case.tables.random_flow import RandomFlow
-from mpilbm.case.tables.run import VELOCITY
+from mpilbm.case.random_flow import RandomFlow
+from mpilbm.case.scalars import scalar_problems
+from mpilbm.case.tables.case_file import VELOCITY, Body
 from mpilbm.case.velocity_bounds import fastest, wrong_values
 from mpilbm.core.formulas.parser import Formula, FormulaError
 from mpilbm.core.formulas.values import names_in
 from mpilbm.core.registry import find, names
 from mpilbm.core.units import counted, tau_from_viscosity
 from mpilbm.model.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
-from mpilbm.physics.boundaries import Boundary
 
 
 def check(case: Case, tables: dict) -> list[str]:
     """The problems of a typed case and of the tables of its file."""
-    problems = _fluids(case, tables) + _labels(case) + _outputs(case) + _steady(case, tables)
+    problems = [*_fluids(case, tables), *_labels(case), *_outputs(case), *_steady(case, tables)]
     if case.dimensions != case.lattice.D:
         axes = ", ".join("xyz"[: case.lattice.D])
         problems.append(
@@ -33,11 +31,11 @@ def check(case: Case, tables: dict) -> list[str]:
             f"{case.lattice.D} dimensions; give {case.lattice.D} ({axes}) or another lattice"
         )
     else:
-        problems += _walls(case) + _initial(case) + scalar_problems(case)
+        problems += [*_walls(case), *_initial(case), *scalar_problems(case)]
         problems += [sentence for sentence, _ in from_objects(case, "problems")]
     if not problems:
         problems += _rates(case)
-        for key, boundary, shape in owners(case):
+        for key, boundary, shape in case.conditions():
             problems += [f"{key}.{found}" for found in wrong_values(case, boundary, shape)]
     cs = sqrt(case.lattice.cs2)
     for key, speed, when in given_speeds(case, formulas=not problems):
@@ -58,156 +56,138 @@ def problems_with(case: Case, **objects: Any) -> list[str]:
     return check(case.model_copy(update=objects), tomllib.loads(case.toml))
 
 
-def _fluids(case: Case, tables: dict) -> list[str]:
+def _fluids(case: Case, tables: dict) -> Iterator[str]:
     """Top-level tables of a fluid together with [[fluid]], missing coupling, tau <= 1/2."""
-    problems = [
-        f"{key}: found together with [[fluid]]; allowed: one in each [[fluid]]; move it there"
-        for key in ("collision", "force", "initial")
-        if key in tables and isinstance(tables.get("fluid"), list)
-    ]
+    for key in ("collision", "force", "initial") if isinstance(tables.get("fluid"), list) else ():
+        if key in tables:
+            wanted = "allowed: one in each [[fluid]]; move it there"
+            yield f"{key}: found together with [[fluid]]; {wanted}"
     if len(case.fluids) > 1 and case.coupling is None:
-        problems.append(
-            f"coupling: missing; {len(case.fluids)} fluids require one; "
-            "add [coupling] or keep one fluid"
-        )
+        found = f"missing; {len(case.fluids)} fluids require one"
+        yield f"coupling: {found}; add [coupling] or keep one fluid"
     for fluid in case.fluids:
         if tau_from_viscosity(fluid.viscosity, case.lattice.cs2) <= 0.5:
             key = case.fluid_key(fluid, "viscosity")
-            problems.append(
-                f"{key}: found {fluid.viscosity:g}, tau = viscosity/cs2 + 1/2 is 1/2; "
-                "allowed: tau > 1/2; raise the viscosity"
-            )
-    return problems
+            found = f"{fluid.viscosity:g}, tau = viscosity/cs2 + 1/2 is 1/2"
+            yield f"{key}: found {found}; allowed: tau > 1/2; raise the viscosity"
 
 
-def _rates(case: Case) -> list[str]:
+def _rates(case: Case) -> Iterator[str]:
     """Relaxation rates that are not between 0 and 2 after rounding to the precision of kernels."""
-    compute, problems = case.precision.compute, []
+    compute = case.precision.compute
     for fluid in case.fluids:
         for name, rate in fluid.collision.rates(fluid.viscosity, case.lattice).items():
             rounded = float(np.dtype(compute).type(rate))
             if not 0 < rounded < 2:
-                problems.append(
+                yield (
                     f"{case.key(fluid, 'collision')}: {name} is {rounded:g} in {compute} with the "
                     f"viscosity {fluid.viscosity:g}; allowed: between 0 and 2; change the "
                     f"viscosity or the parameters of {fluid.collision.name}"
                 )
-    return problems
 
 
-def _labels(case: Case) -> list[str]:
-    """Labels that two fluids or two bodies share."""
+def _labels(case: Case) -> Iterator[str]:
     kinds: dict[str, tuple[Fluid | Body, ...]] = {"fluid": case.fluids, "body": case.bodies}
-    return [
-        f"{kind}: found the label '{label}' twice; give each {kind} its own label"
-        for kind, entries in kinds.items()
-        for label, count in Counter(entry.label for entry in entries).items()
-        if count > 1
-    ]
+    for kind, entries in kinds.items():
+        for label, count in Counter(entry.label for entry in entries).items():
+            if count > 1:
+                yield f"{kind}: found the label '{label}' twice; give each {kind} its own label"
 
 
-def _outputs(case: Case) -> list[str]:
+def _outputs(case: Case) -> Iterator[str]:
     """Outputs that would write the same files."""
-    return [
-        f"output: found '{name}' {count} times; allowed: once, because all would write the same "
-        "files; keep one"
-        for name, count in Counter(each.name for each in case.outputs if not each.several).items()
-        if count > 1
-    ]
+    for name, count in Counter(each.name for each in case.outputs if not each.several).items():
+        if count > 1:
+            yield (
+                f"output: found '{name}' {count} times; allowed: once, because all would write the "
+                "same files; keep one"
+            )
 
 
-def _steady(case: Case, tables: dict) -> list[str]:
+def _steady(case: Case, tables: dict) -> Iterator[str]:
     """`run.steady.of` names no output of the case, or one that offers no number."""
     of = case.run.steady.of if case.run.steady else VELOCITY
     named = [output for output in case.outputs if output.name == of]
     if of == VELOCITY or any(output.watchable for output in named):
-        return []
+        return
     given = tables.get("output", ())
     if not isinstance(given, list | tuple):
-        return []  # reported as a wrong type
+        return  # reported as a wrong type
     if not named and any(isinstance(table, dict) and table.get("name") == of for table in given):
-        return []  # an output with problems, which are reported
+        return  # an output with problems, which are reported
     kinds = (find("outputs", name) for name in names("outputs"))
     numbers = [kind.model_fields["name"].default for kind in kinds if kind.watchable]
     add = f'; add [[output]] name = "{of}"' if of in numbers else ""
-    return [
+    yield (
         f"run.steady.of: found '{of}'; allowed: {VELOCITY}, or an [[output]] of this case that "
         f"offers a number: {', '.join(numbers)}{add}"
-    ]
+    )
 
 
-def _walls(case: Case) -> list[str]:
+def _walls(case: Case) -> Iterator[str]:
     """Entries of [[boundary]] with unknown, repeated or no faces."""
-    problems = []
+    faces = [f"{axis}{side}" for axis in "xyz"[: case.dimensions] for side in "-+"]
+    allowed = f"allowed: {', '.join(faces)}"
     for index, boundary in enumerate(case.boundaries):
-        faces = [f"{axis}{side}" for axis in "xyz"[: case.dimensions] for side in "-+"]
         key = f"boundary.{index}.where"
         if not boundary.where:
-            problems.append(f"{key}: missing; name its faces; allowed: {', '.join(faces)}")
+            yield f"{key}: missing; name its faces; {allowed}"
         for face, count in Counter(boundary.where).items():
             if face not in faces:
-                found = f"found '{face}' in {case.dimensions}D"
-                problems.append(f"{key}: {found}; allowed: {', '.join(faces)}")
+                yield f"{key}: found '{face}' in {case.dimensions}D; {allowed}"
             elif count > 1:
-                problems.append(f"{key}: found '{face}' twice; remove one")
-    return problems
+                yield f"{key}: found '{face}' twice; remove one"
 
 
-def _initial(case: Case) -> list[str]:
+def _initial(case: Case) -> Iterator[str]:
     """Initial fields: number of components, formulas, density, settings that are not defined."""
-    problems = []
     for fluid in case.fluids:
         initial, key = fluid.initial, fluid.initial.where
         if initial.non_equilibrium and case.lattice.isotropy < 4:
-            problems.append(
+            yield (
                 f"{key}.non_equilibrium: is not defined on {case.lattice.name}; allowed: lattices "
                 "that are isotropic to order 4; use iterate"
             )
         if initial.random:
-            problems += _random(case, key, initial.random)
+            yield from _random(case, key, initial.random)
         if len(initial.u) != case.dimensions:
             axes = ", ".join("xyz"[: case.dimensions])
-            problems.append(
+            yield (
                 f"{key}.u: found {counted(len(initial.u), 'entry')}; allowed: {case.dimensions} "
                 f"({axes}) in {case.dimensions}D"
             )
-        allowed = LEAST_DENSITY, LARGEST_DENSITY
-        if isinstance(initial.rho, int | float) and not allowed[0] <= initial.rho <= allowed[1]:
-            problems.append(f"{key}.rho: found {initial.rho:g}; allowed: {DENSITIES}; 1 is usual")
-        values: dict[str, Any] = {"rho": initial.rho} | {
-            f"u.{axis}": u for axis, u in enumerate(initial.u)
-        }
-        for name, value in values.items():
+        rho = initial.rho
+        if isinstance(rho, int | float) and not LEAST_DENSITY <= rho <= LARGEST_DENSITY:
+            yield f"{key}.rho: found {rho:g}; allowed: {DENSITIES}; 1 is usual"
+        components = {f"u.{axis}": u for axis, u in enumerate(initial.u)}
+        for name, value in ({"rho": rho} | components).items():
             try:
                 if isinstance(value, str):
                     Formula(value, names_in(case.dimensions))
             except FormulaError as error:
-                problems.append(f"{key}.{name}: {error}")
-    return problems
+                yield f"{key}.{name}: {error}"
 
 
-def _random(case: Case, key: str, flow: RandomFlow) -> list[str]:
+def _random(case: Case, key: str, flow: RandomFlow) -> Iterator[str]:
     """A random flow in a box with walls, with waves shorter than two cells, or too fast."""
-    problems = []
     if not all(case.domain.periodic):
-        found = list(case.domain.periodic)
-        problems.append(
-            f"{key}.random: found domain.periodic = {str(found).lower()}; allowed: boxes that are "
-            "periodic in all directions; use formulas for u"
+        found = str(list(case.domain.periodic)).lower()
+        yield (
+            f"{key}.random: found domain.periodic = {found}; allowed: boxes that are periodic in "
+            "all directions; use formulas for u"
         )
     longest = max(case.domain.size)
     if 6 * flow.peak >= longest:
-        problems.append(
+        yield (
             f"{key}.random.peak: found {flow.peak:g}; allowed: below {longest / 6:.4g}, a sixth of "
             "the longest side; lower it, or use more cells"
         )
     cs = sqrt(case.lattice.cs2)
     if flow.speed > cs:  # the rms; cells that are faster are found when the flow is computed
-        problems.append(
+        yield (
             f"{key}.random.speed: found {flow.speed:g}; allowed: below the speed of sound, "
             f"{cs:.4g}; lower it, 0.05 is usual"
         )
-    return problems
 
 
 def from_objects(case: Case, method: str) -> list[tuple[str, Any]]:
@@ -233,17 +213,9 @@ def given_speeds(case: Case, formulas: bool = True) -> Iterator[tuple[str, float
         if fluid.velocity is not None:
             yield case.fluid_key(fluid, "velocity"), fluid.velocity, ""
         yield f"{fluid.initial.where}.u", norm(fluid.initial.u), ""
-    for key, boundary, shape in owners(case):
+    for key, boundary, shape in case.conditions():
         numbers = norm(getattr(boundary, "velocity", None) or ()), ""
         yield f"{key}.velocity", *(fastest(case, boundary, shape) if formulas else numbers)
-
-
-def owners(case: Case) -> Iterator[tuple[str, Boundary, Any]]:
-    """(key path, boundary, shape) of all boundaries; the shape of a body, or None."""
-    for index, boundary in enumerate(case.boundaries):
-        yield f"boundary.{index}", boundary, None
-    for body in case.bodies:
-        yield f"body.{body.label}.boundary", body.boundary, body.shape
 
 
 def norm(vector: Iterable) -> float:

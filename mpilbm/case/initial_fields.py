@@ -1,7 +1,8 @@
 """The initial fields of a fluid: numbers and formulas, a file, or a random velocity."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,8 @@ from typing import Any
 import numpy as np
 from pydantic import SkipValidation
 
-from mpilbm.case.initial.files import check_fields, load_fields
-from mpilbm.case.initial.random import waves_of
-from mpilbm.case.input_fields import Shape
-from mpilbm.case.tables.random_flow import RandomFlow
+from mpilbm.case.initial_files import Shape, check_fields, load_fields
+from mpilbm.case.random_flow import RandomFlow, waves_of
 from mpilbm.core.errors import CaseError
 from mpilbm.core.formulas.parser import Formula
 from mpilbm.core.formulas.trees import Tree
@@ -123,7 +122,6 @@ class InitialFields(Parameters):
         return rho, u
 
     def _read(self, shape: Shape, begin: int, end: int) -> tuple[np.ndarray, np.ndarray]:
-        """The planes from the file."""
         assert self.file is not None
         full = (*shape[:2], shape[2] * (2 if self.staggered else 1))
         with self._case_errors():
@@ -136,7 +134,6 @@ class InitialFields(Parameters):
         return rho, u
 
     def _computed(self, shape: Shape, begin: int, end: int) -> tuple[np.ndarray, np.ndarray]:
-        """The planes from numbers and formulas."""
         _, rows, nx = shape
         rho = np.empty((end - begin, rows, nx))
         u = np.empty((end - begin, rows, nx, len(self.u)))
@@ -149,14 +146,9 @@ class InitialFields(Parameters):
                 field = isinstance(value, FieldValue)
                 target[...] = value.planes(begin, end) if field else value
                 continue
-            formula = Formula(value, names_in(len(self.u)))
-            for first, last in _blocks(shape, begin, end):
-                values = formula.evaluate(**self._cells(shape, first, last))
-                values = np.broadcast_to(values, (last - first, rows, nx))
-                mine = slice(max(first, begin), min(last, end))
-                target[mine.start - begin : mine.stop - begin] = values[
-                    mine.start - first : mine.stop - first
-                ]
+            evaluate = partial(self._values, Formula(value, names_in(len(self.u))), shape)
+            for here, values in in_blocks(shape, begin, end, evaluate):
+                target[here] = values
             if not np.isfinite(target.sum()):
                 self._refuse(~np.isfinite(target), target, key, begin, "is not finite")
         if self.random:
@@ -164,7 +156,6 @@ class InitialFields(Parameters):
         return rho, u
 
     def _waves(self, flow: RandomFlow, shape: Shape, begin: int, end: int) -> np.ndarray:
-        """The random velocity in planes."""
         planes, rows, nx = shape[0], shape[1], shape[2] * (2 if self.staggered else 1)
         size = (nx, planes) if len(self.u) == 2 else (nx, rows, planes)
         waves = waves_of(flow, size)
@@ -202,7 +193,6 @@ class InitialFields(Parameters):
     def _refuse(
         self, bad: np.ndarray, values: np.ndarray, key: str, begin: int, sentence: str
     ) -> None:
-        """CaseError that names the first bad cell."""
         if not bad.any():
             return
         plane, row, x = (int(index) for index in np.argwhere(bad)[0])
@@ -217,28 +207,37 @@ class InitialFields(Parameters):
             self.path,
         )
 
-    def _cells(self, shape: Shape, first: int, last: int) -> dict[str, float | np.ndarray]:
-        """The values of a formula's names in planes first … last - 1, arrays that broadcast.
+    def _values(self, formula: Formula, shape: Shape, first: int, last: int) -> np.ndarray:
+        """A formula in the planes first … last - 1, (n, rows, nx).
 
-        Parts of a formula with one coordinate are therefore computed once, not in every cell. On a
-        staggered lattice x differs from row to row.
+        The arrays of coordinates broadcast, so that parts of a formula with one coordinate are
+        computed once, not in every cell. On a staggered lattice x differs from row to row.
         """
-        planes, rows, nx = shape
-        plane, row, k = np.ogrid[first:last, :rows, :nx]
-        x = x_of(self.staggered, plane, row, k) + 0.5
-        nx *= 2 if self.staggered else 1
+        planes, rows, cells = shape
+        plane, row, k = np.ogrid[first:last, :rows, :cells]
+        x, nx = x_of(self.staggered, plane, row, k) + 0.5, cells * (2 if self.staggered else 1)
         if len(self.u) == 2:
-            return {"x": x, "y": plane + 0.5, "nx": nx, "ny": planes, "t": 0.0}
-        y, z = row + 0.5, plane + 0.5
-        return {"x": x, "y": y, "z": z, "nx": nx, "ny": rows, "nz": planes, "t": 0.0}
+            found = formula.evaluate(x=x, y=plane + 0.5, nx=nx, ny=planes, t=0.0)
+        else:
+            y, z = row + 0.5, plane + 0.5
+            found = formula.evaluate(x=x, y=y, z=z, nx=nx, ny=rows, nz=planes, t=0.0)
+        return np.broadcast_to(found, (last - first, rows, cells))
 
 
-def _blocks(shape: Shape, begin: int, end: int) -> Iterator[tuple[int, int]]:
-    """(first, last) of the equal blocks of planes of the box that cover planes begin … end - 1."""
+def in_blocks(
+    shape: Shape, begin: int, end: int, evaluate: Callable[[int, int], np.ndarray]
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """Parts of planes begin … end - 1, and the values of `evaluate(first, last)` in them.
+
+    It is called for equal blocks of planes of the box, which do not depend on begin and end.
+    """
     planes, rows, nx = shape
     step = max(1, BLOCK_CELLS // (rows * nx))
     for first in range(begin // step * step, end, step):
-        yield first, min(first + step, planes)
+        last = min(first + step, planes)
+        here = slice(max(first, begin), min(last, end))
+        values = evaluate(first, last)[here.start - first : here.stop - first]
+        yield slice(here.start - begin, here.stop - begin), values
 
 
 def _slope(u: np.ndarray, axis: int, periodic: bool) -> np.ndarray:

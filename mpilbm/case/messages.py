@@ -1,16 +1,15 @@
 """Turns the validation errors of pydantic into messages with the key paths of the case file."""
 
 import difflib
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import ValidationError
-from pydantic.errors import PydanticInvalidForJsonSchema
 
-from mpilbm.case.quantities import quantity_at
-from mpilbm.case.tables.case_file import schema
+from mpilbm.case.tables import LABEL
 from mpilbm.case.tables.scalars import SCALAR_LABEL
-from mpilbm.case.tables.values import LABEL
+from mpilbm.case.typed_keys import Kind, kind_at
+from mpilbm.core.choice import Choice
 from mpilbm.core.files.input_text import is_number
 from mpilbm.core.files.toml_text import shown
 from mpilbm.core.registry import UnknownName
@@ -54,13 +53,11 @@ LABELS = {
     SCALAR_LABEL: "letters, digits and _, a letter first",
 }
 MOST_PROBLEMS = 50  # reported together
-FORMS: dict[str, type] = {"array": list, "object": dict}
-PLACEHOLDERS = {"number": "1.0", "integer": "1", "string": '"…"', "array": "[…]", "boolean": "true"}
+PLACEHOLDERS = {float: "1.0", int: "1", str: '"…"', tuple: "[…]", list: "[…]", bool: "true"}
 
 
 def sentences(error: ValidationError, tables: dict) -> list[str]:
     """One line per problem: key path, value found, allowed values."""
-    _whole_schema.cache_clear()  # a plug-in may have registered more names
     lines, items = [], error.errors()
     for item in items[:MOST_PROBLEMS]:
         # pydantic adds a tag <…> for one of two forms, which is not a key
@@ -91,14 +88,20 @@ def key_path(tables: dict, keys: tuple) -> str:
 
 def _sentence(item: "ErrorDetails", keys: tuple, tables: dict) -> str:
     kind, context, found = item["type"], item.get("ctx", {}), item["input"]
-    limits = {key: _whole(value) for key, value in context.items()}
+    limits = {
+        key: int(v) if isinstance(v, float) and v.is_integer() and abs(v) < 1e15 else v
+        for key, v in context.items()
+    }
+    table, content = kind_at(tables, keys[:-1])
     if kind == "extra_forbidden":
-        return _unknown_key(keys, tables)
+        return _unknown_key(str(keys[-1]), table)
     if kind == "missing" and isinstance(keys[-1], int):
-        wanted = _schema_at(keys[:-1], tables).get("minItems", "more")
+        entries = get_args(table.hint)
+        wanted = "more" if ... in entries else len(entries)
         return f"missing entry: found {counted(len(found), 'entry')}; allowed: {wanted}"
     if kind == "missing":
-        return f"missing; write {EXAMPLES.get(keys) or _example(keys, tables)}"
+        hint = table.inner(content).get(keys[-1], table).hint
+        return f"missing; write {EXAMPLES.get(keys) or f'{keys[-1]} = {_placeholder(hint)}'}"
     if kind == "value_error":
         return str(context["error"])
     if kind == "string_pattern_mismatch" and context["pattern"] in LABELS:
@@ -116,78 +119,31 @@ def _sentence(item: "ErrorDetails", keys: tuple, tables: dict) -> str:
 
 
 def _missing_unit(keys: tuple, tables: dict) -> str:
-    """The end of a sentence about a number in quotes: a quantity may lack its unit."""
-    quantity = quantity_at(tables, keys)
+    quantity = kind_at(tables, keys)[0].quantity
     if quantity is None or not isinstance(tables.get("units"), dict):
         return ""
     return f' to give it in {quantity.unit}, or add its unit, such as "{quantity.examples[0]}"'
 
 
-def _unknown_key(keys: tuple, tables: dict) -> str:
-    """The sentence for a key that does not exist in its table."""
-    allowed = sorted(_schema_at(keys[:-1], tables).get("properties", ()))
+def _unknown_key(key: str, table: Kind) -> str:
+    allowed = sorted(table.model.model_fields) if table.model else []
     if not allowed:
         return "unknown key; remove it"
-    near = difflib.get_close_matches(str(keys[-1]), allowed, 1, 0.5)
+    near = difflib.get_close_matches(key, allowed, 1, 0.5)
     hint = f"; did you mean '{near[0]}'?" if near else ""
     return f"unknown key; allowed: {', '.join(allowed)}{hint}"
 
 
-def _example(keys: tuple, tables: dict) -> str:
-    field = _schema_at(keys[:-1], tables).get("properties", {}).get(keys[-1], {})
-    forms = [each.get("type") for each in (field, *field.get("oneOf", field.get("anyOf", ())))]
-    found = next((PLACEHOLDERS[form] for form in forms if form in PLACEHOLDERS), "{…}")
-    return f"{keys[-1]} = {found}"
-
-
-def _schema_at(keys: tuple, tables: dict) -> dict:
-    """The part of the JSON schema at a key path of these tables."""
-    try:
-        whole = _whole_schema()
-    except PydanticInvalidForJsonSchema:  # the class of a plug-in has a field without a JSON type
-        return {}
-    here: dict = whole
-    data: Any = tables
-    for key in keys:
-        here = _entry(here, key)
-        data = _get(data, key)
-        here = _variant(here, whole["$defs"], data)
-    return here
-
-
-def _entry(here: dict, key: str | int) -> dict:
-    """The schema of an entry of a list or table; {} if it is unknown."""
-    if isinstance(key, int):
-        return here.get("items", {})
-    others = here.get("additionalProperties")  # of a table with any keys, such as labels
-    others = others if isinstance(others, dict) else {}
-    return here.get("properties", {}).get(key, others)
-
-
-@cache
-def _whole_schema() -> dict:
-    """The schema, kept for all problems of a case because it takes long to create."""
-    return schema()
-
-
-def _variant(here: dict, definitions: dict, data: Any) -> dict:
-    """Follow references, and select the alternative with the form or name of the data."""
-    if "$ref" in here:
-        return _variant(definitions[here["$ref"].rpartition("/")[2]], definitions, data)
-    for alternative in here.get("oneOf", here.get("anyOf", ())):
-        branch = _variant(alternative, definitions, data)
-        form = FORMS.get(branch.get("type", ""), ())
-        name = branch.get("properties", {}).get("name", {}).get("const")
-        if isinstance(data, form) and name in (None, _get(data, "name")):
-            return branch
-    branches = [_variant(each, definitions, data) for each in here.get("anyOf", ())]
-    shared = [len({*branch.get("properties", ())} & {*_keys(data)}) for branch in branches]
-    return branches[shared.index(max(shared))] if any(shared) else here
-
-
-def _keys(data: Any) -> list:
-    """The keys of a table that has no name, which then select its kind."""
-    return list(data) if isinstance(data, dict) and "name" not in data else []
+def _placeholder(hint: Any) -> str:
+    """An example of a value of this type: that of the first alternative of a union that has one."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return (
+            "{…}" if any(isinstance(note, Choice) for note in inner[1:]) else _placeholder(inner[0])
+        )
+    if origin in (Union, UnionType):
+        return next((found for each in inner if (found := _placeholder(each)) != "{…}"), "{…}")
+    return PLACEHOLDERS.get(type(inner[0]) if origin is Literal else origin or hint, "{…}")
 
 
 def _get(data: Any, key: str | int) -> Any:
@@ -195,9 +151,3 @@ def _get(data: Any, key: str | int) -> Any:
         return data[key]
     except (KeyError, IndexError, TypeError):
         return None
-
-
-def _whole(value: Any) -> Any:
-    """The value, as an integer if it is a whole number."""
-    whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e15
-    return int(value) if whole else value

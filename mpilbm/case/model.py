@@ -8,9 +8,7 @@ from pydantic import SkipValidation
 
 from mpilbm.backends import Backend
 from mpilbm.case.initial_fields import InitialFields
-from mpilbm.case.scalars.model import Scalar
-from mpilbm.case.tables.bodies import Body
-from mpilbm.case.tables.run import Run
+from mpilbm.case.tables.case_file import Body, Run
 from mpilbm.case.tables.scalars import Buoyancy
 from mpilbm.codegen.program import OF
 from mpilbm.core.formulas.values import CellValue
@@ -27,7 +25,45 @@ from mpilbm.physics.couplings import Coupling
 from mpilbm.physics.forcing import Forcing
 from mpilbm.physics.lattices import Lattice
 from mpilbm.physics.sampled import Sampled
+from mpilbm.physics.scalars.boundaries import ScalarBoundary
+from mpilbm.physics.scalars.collisions import ScalarCollision
 from mpilbm.physics.sloped import Sloped, of_interfaces, of_scalar
+
+
+class Scalar(Parameters):
+    """One scalar: `diffusivity` in lattice units, lattice, collision, boundaries.
+
+    `bodies` holds the condition on each body, by its index. `initial` has the values at t = 0 as
+    its `rho`. `key` is the path of its table in the case. `heat_capacity` is in J/(m^3 K). `ratio`
+    is the key, prandtl or schmidt, by which the viscosity gives the diffusivity; empty: neither.
+    """
+
+    label: str
+    key: str
+    diffusivity: float
+    ratio: str = ""
+    lattice: SkipValidation[Lattice]
+    collision: SkipValidation[ScalarCollision]
+    initial: InitialFields
+    source: float | str = 0.0
+    heat_capacity: float | None = None
+    boundaries: tuple[SkipValidation[ScalarBoundary], ...] = ()
+    bodies: tuple[SkipValidation[ScalarBoundary], ...] = ()
+
+    @property
+    def viscosity(self) -> float:
+        """The number from which the collision computes its rates: the diffusivity."""
+        return self.diffusivity
+
+    @property
+    def force(self) -> None:
+        """None: the source of a scalar is not a force."""
+
+    def source_value(self, number: int, labels: tuple[str, ...]) -> CellValue | None:
+        """The source for kernels; None if it is 0. Raises FormulaError."""
+        if self.source == 0:
+            return None
+        return CellValue(f"source_{number}", self.source, self.lattice.D, labels)
 
 
 class Fluid(Parameters):
@@ -207,13 +243,19 @@ class Case(Parameters):
         force = self.fluids[number].force
         return force.components(OF.format(number) if self.coupling else "") if force else []
 
+    def conditions(self) -> Iterator[tuple[str, Boundary, Any]]:
+        """(key path, boundary, shape) of all faces and bodies; no shape at a face, or of a mask."""
+        for index, boundary in enumerate(self.boundaries):
+            yield f"boundary.{index}", boundary, None
+        for body in self.bodies:
+            yield f"body.{body.label}.boundary", body.boundary, body.shape
+
     def objects(self) -> Iterator[tuple[str, Parameters]]:
         """All objects of registered classes in this case, with their key paths."""
         names = ("lattice", "coupling", "layout", "backend", "halo")
         found: list[tuple[str, Any]] = [(name, getattr(self, name)) for name in names]
         for fluid in self.fluids:
-            found.append((self.key(fluid, "collision"), fluid.collision))
-            found.append((self.key(fluid, "force"), fluid.force))
+            found += [(self.key(fluid, n), getattr(fluid, n)) for n in ("collision", "force")]
         found += [(f"boundary.{index}", thing) for index, thing in enumerate(self.boundaries)]
         for scalar in self.scalars:
             found.append((f"{scalar.key}.collision", scalar.collision))
@@ -221,8 +263,7 @@ class Case(Parameters):
             on_bodies = zip(self.bodies, scalar.bodies, strict=True)
             found += [(f"body.{b.label}.scalar.{scalar.label}", each) for b, each in on_bodies]
         for body in self.bodies:
-            found.append((f"body.{body.label}.shape", body.shape))
-            found.append((f"body.{body.label}.boundary", body.boundary))
+            found += [(f"body.{body.label}.{n}", getattr(body, n)) for n in ("shape", "boundary")]
         found += [(f"output.{index}", thing) for index, thing in enumerate(self.outputs)]
         for where, thing in found:
             yield from _with_parts(where, thing)

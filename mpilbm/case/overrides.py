@@ -22,7 +22,10 @@ def override(tables: dict, settings: Sequence[str] | Mapping[str, Any]) -> tuple
             if isinstance(settings, Mapping):
                 path, value = setting, settings[setting]
             else:
-                path, value = _path_and_value(setting)
+                path, equals, text = setting.partition("=")
+                if not equals or not path.strip():
+                    raise ValueError("is not key=value; write for example --set run.steps=100")
+                value = _value(text)
             _set(tables, path.strip().split("."), value)
         except ValueError as error:
             problems.append(f"{lead} {setting}: {error}")
@@ -30,18 +33,9 @@ def override(tables: dict, settings: Sequence[str] | Mapping[str, Any]) -> tuple
 
 
 def _copied(value: Any) -> Any:
-    """A copy of tables and lists, with the same values in them."""
     if isinstance(value, Mapping):
         return {str(key): _copied(each) for key, each in value.items()}
     return [_copied(each) for each in value] if isinstance(value, list | tuple) else value
-
-
-def _path_and_value(setting: str) -> tuple[str, Any]:
-    """The key path and the value of a text `key.path=value`."""
-    path, equals, text = setting.partition("=")
-    if not equals or not path.strip():
-        raise ValueError("is not key=value; write for example --set run.steps=100")
-    return path, _value(text)
 
 
 def _value(text: str) -> Any:

@@ -4,19 +4,96 @@ The annotation of a field says which quantities it accepts, see mpilbm/core/quan
 without a unit is in lattice units (in [units] in SI).
 """
 
+import re
+from functools import cache
 from math import inf, isfinite
-from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Any
 
 from mpilbm.case.tables.case_file import CaseFile
-from mpilbm.case.tables.scales import UnitsTable
-from mpilbm.case.unit_texts import UnitError, in_si, in_words, parts
-from mpilbm.core.choice import Choice
+from mpilbm.case.tables.units import UnitsTable
+from mpilbm.case.typed_keys import Kind, converted, resolved
 from mpilbm.core.files.toml_text import shown
-from mpilbm.core.quantity import Form, Quantity, whole_type
-from mpilbm.core.registry import Parameters, UnknownName, find
-from mpilbm.core.units import VISCOSITY, Units
+from mpilbm.core.formulas.values import is_file
+from mpilbm.core.quantity import NUMBER, SYMBOL, UNIT, Form, Quantity, whole_type
+from mpilbm.core.units import VISCOSITY, Dimension, Units
 from mpilbm.model.findings import NOTE, WARNING, Finding
+
+BASES = ("[length]", "[time]", "[mass]", "[temperature]")
+SYMBOLS = ("m", "s", "kg", "K")  # of the bases
+LONGEST = 80  # characters
+FREQUENCY = r"\b[a-zA-Zµμ]*(?:Hz|hertz)\b"  # pint takes 1 Hz for 1 rad/s
+# A number and anything that begins as a unit: no valid formula has this form.
+LIKE_A_QUANTITY = rf"\s*({NUMBER})(?:\s+|(?![eE]))((?:1\s*/\s*)?[A-Za-zµμΩ°].*?)\s*"
+
+
+class UnitError(ValueError):
+    """A unit that cannot be read; the text follows the value found in a message."""
+
+
+def parts(text: object) -> tuple[float, str] | None:
+    """The number and the unit of a quantity; None for anything else, such as a formula."""
+    if not isinstance(text, str) or is_file(text):
+        return None
+    match = re.fullmatch(LIKE_A_QUANTITY, text)
+    return (float(match[1]), match[2]) if match else None
+
+
+def in_si(number: float, unit: str) -> tuple[float, Dimension]:
+    """A number with a unit in SI (angles in rad, temperatures in K), and its dimension.
+
+    Raises UnitError.
+    """
+    if len(unit) > LONGEST or not re.fullmatch(UNIT, unit):
+        raise UnitError(f"'{unit[:LONGEST]}' is not a unit")
+    if re.search(FREQUENCY, unit):
+        raise UnitError(f"'{unit}' is a frequency; an angular velocity is in rad/s or rpm")
+    try:
+        found = _registry().Quantity(number, _registry().parse_units(unit)).to_base_units()
+    except Exception:  # pint raises errors of many classes
+        unknown = [each for each in re.findall(SYMBOL, unit) if not _is_known(each)]
+        if unknown:
+            raise UnitError(
+                f"unknown unit '{unknown[0]}'; allowed: SI units with prefixes such as m, mm, s, "
+                "ms, kg, N, Pa, mPa, bar, and h, min, rpm, deg, degC"
+            ) from None
+        raise UnitError(f"'{unit}' is not a unit") from None
+    powers = dict(found.dimensionality)
+    if not set(powers) <= set(BASES):
+        raise UnitError(f"'{unit}' is not a unit of length, time, mass and temperature")
+    if any(power != int(power) for base, power in powers.items() if base != "[time]"):
+        raise UnitError(f"'{unit}' has powers of the base units that are no whole numbers")
+    dimension = tuple(round(float(powers.get(base, 0)), 6) for base in BASES)
+    return float(found.magnitude), dimension if dimension[3] else dimension[:3]
+
+
+def in_words(dimension: Dimension) -> str:
+    """A dimension as a unit in SI: m^2/s."""
+
+    def product(sign: int) -> str:
+        found = [(s, p * sign) for s, p in zip(SYMBOLS, dimension, strict=False) if p * sign > 0]
+        return " ".join(s if p == 1 else f"{s}^{p:g}" for s, p in found)
+
+    above, below = product(1), product(-1)
+    if not below:
+        return above or "1"
+    return f"{above or '1'}/{below if ' ' not in below else f'({below})'}"
+
+
+def _is_known(symbol: str) -> bool:
+    try:
+        _registry().parse_units(symbol)
+    except Exception:  # as above
+        return False
+    return True
+
+
+@cache
+def _registry() -> Any:
+    """The units of pint, imported when the first text with a unit is read: it takes 0.3 s."""
+    import pint
+
+    return pint.UnitRegistry()
+
 
 LATTICE = whole_type(CaseFile.model_fields["lattice"])
 ROUNDED = 0.01  # relative change of a number of cells or steps by rounding above which it warns
@@ -36,16 +113,16 @@ def in_lattice_units(tables: dict) -> tuple[dict, list[str], list[Finding]]:
     reading = Reading(None, 1 / 3)
     found = dict(tables)
     if "units" in tables:
-        found["units"] = reading.of(tables["units"], UnitsTable, "units")
+        found["units"] = converted(tables["units"], reading.convert, UnitsTable, "units")
         reading.units, found = _units(found)
         reading.invalid_units = reading.units is None or bool(reading.problems)
-    lattice, _ = selected(tables.get("lattice"), LATTICE, None)
-    reading.cs2 = float(getattr(lattice, "cs2", 1 / 3))
+    lattice = resolved(tables.get("lattice"), Kind(LATTICE))
+    reading.cs2 = float(getattr(lattice.hint, "cs2", 1 / 3))
     reading.coupled = "coupling" in tables
     reading.capacities = _capacities(tables.get("scalar"))
     rest = {key: value for key, value in found.items() if key != "units"}
     found = {key: found[key] for key in found if key == "units"}
-    return found | reading.of(rest, CaseFile, ""), reading.problems, reading.findings
+    return found | converted(rest, reading.convert), reading.problems, reading.findings
 
 
 def _capacities(scalars: Any) -> dict[str, float]:
@@ -97,22 +174,13 @@ class Reading:
         self.problems: list[str] = []
         self.findings: list[Finding] = []
 
-    def of(self, value: Any, kind: Any, path: str, quantity: Quantity | None = None) -> Any:
-        """A value of the type `kind` at a key path, and all values in it, in lattice units."""
-        kind, quantity = selected(value, kind, quantity)
-        if isinstance(value, dict):
-            types, inner = fields_of(value, kind), quantity if get_origin(kind) is dict else None
-            return {
-                key: self.of(each, types.get(key, Any), f"{path}.{key}".lstrip("."), inner)
-                for key, each in value.items()
-            }
-        if isinstance(value, list):
-            entry = (*get_args(kind), Any)[0]
-            return [self.of(v, entry, f"{path}.{k}", quantity) for k, v in enumerate(value)]
-        given = parts(value) if quantity and fits(value, kind) else None
+    def convert(self, value: Any, kind: Kind, path: str) -> Any:
+        """A value with a unit in lattice units; all other values unchanged, see `converted`."""
+        quantity = kind.quantity
+        given = parts(value) if quantity and kind.fits(value) else None
         if given is None or quantity is None:
             return value
-        whole = kind is int
+        whole = kind.hint is int
         try:
             found = self._number(*given, quantity, path)
             if found is not None:
@@ -187,68 +255,3 @@ class Reading:
                 )
             )
         return found
-
-
-def quantity_at(tables: dict, keys: tuple) -> Quantity | None:
-    """The quantity that the field at a key path holds, None if it holds none."""
-    value: Any = tables
-    kind: Any = CaseFile
-    quantity: Quantity | None = None
-    for key in keys:
-        kind, quantity = selected(value, kind, quantity)
-        if isinstance(value, dict):
-            quantity = quantity if get_origin(kind) is dict else None
-            kind = fields_of(value, kind).get(key, Any)
-        else:
-            kind = (*get_args(kind), Any)[0]
-        try:
-            value = value[key]
-        except (LookupError, TypeError):
-            return None
-    return selected(value, kind, quantity)[1]
-
-
-def selected(value: Any, kind: Any, quantity: Quantity | None) -> tuple[Any, Quantity | None]:
-    """The type of a value without annotations and unions, and the quantity that it holds."""
-    while get_origin(kind) is Annotated:
-        kind, *notes = get_args(kind)
-        for note in notes:
-            if isinstance(note, Quantity):
-                quantity = note
-            if isinstance(note, Choice):
-                return _named(note.kind, note.completed(value)), None
-    if get_origin(kind) in (Union, UnionType):
-        each = [selected(value, one, quantity) for one in get_args(kind)]
-        return next((one for one in each if fits(value, one[0])), (Any, quantity))
-    return kind, quantity
-
-
-def _named(kind: str, value: Any) -> Any:
-    """The class of a kind that a table selects; Any if it selects none, which others report."""
-    name = value.get("name") if isinstance(value, dict) else None
-    try:
-        return find(kind, name) if isinstance(name, str) else Any
-    except UnknownName:
-        return Any
-
-
-def fits(value: Any, kind: Any) -> bool:
-    """Whether a value of a TOML file can be of a type; a text can replace a number."""
-    if isinstance(value, dict):
-        return get_origin(kind) is dict or (isinstance(kind, type) and issubclass(kind, Parameters))
-    if isinstance(value, list):
-        return get_origin(kind) in (tuple, list)
-    return kind in (int, float, str)
-
-
-def fields_of(value: dict, kind: Any) -> dict[str, Any]:
-    """The types of the values of a table by key."""
-    if get_origin(kind) is dict:
-        return dict.fromkeys(value, get_args(kind)[1])
-    if isinstance(kind, type) and issubclass(kind, Parameters):
-        types = {key: whole_type(field) for key, field in kind.model_fields.items()}
-        own = kind.quantities(value)
-        types |= {key: Annotated[types[key], quantity] for key, quantity in own.items()}
-        more = get_args(kind.__annotations__.get("__pydantic_extra__", Any))
-        return (dict.fromkeys(value, more[1]) if more else {}) | types
-    return {}

@@ -1,9 +1,8 @@
 """Bounds of velocities and densities during a run, from the numbers and formulas of a case."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import hypot, prod, sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,13 +51,17 @@ def fastest(case: Case, boundary: Boundary, shape: Any = None) -> tuple[float, s
     return most, when + since
 
 
-@dataclass(frozen=True)
-class InitialRange:
+class InitialRange(NamedTuple):
     """The largest |u|, and the smallest and largest density, of a fluid at t = 0."""
 
     speed: float
     least: float
     largest: float
+
+
+def initial_ranges(case: Case) -> tuple[InitialRange, ...]:
+    """The ranges of all fluids; raises CaseError like InitialFields.evaluate."""
+    return tuple(initial_range(case, fluid) for fluid in case.fluids)
 
 
 def initial_range(case: Case, fluid: Fluid) -> InitialRange:
@@ -88,12 +91,8 @@ def largest_speed(case: Case, initial: Sequence[InitialRange] = ()) -> tuple[flo
     of Reynolds numbers.
     """
     found = [
-        (fastest(case, boundary)[0], f"boundary.{index}.velocity")
-        for index, boundary in enumerate(case.boundaries)
-    ]
-    found += [
-        (fastest(case, body.boundary, body.shape)[0], f"body.{body.label}.boundary.velocity")
-        for body in case.bodies
+        (fastest(case, boundary, shape)[0], f"{key}.velocity")
+        for key, boundary, shape in case.conditions()
     ]
     found += [
         (each.speed, fluid.initial.key_of_velocity)
@@ -148,18 +147,22 @@ def wrong_values(case: Case, boundary: Boundary, shape: Any = None) -> list[str]
     return found
 
 
+def at_face(case: Case, boundary: Boundary, face: str, value: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Times t, and a value of a boundary at (times, points) of one of its faces."""
+    alone = boundary.model_copy(update={"where": (face,)})
+    t, (found,) = sampled(case, alone, None, (value,))
+    return t, found
+
+
 def outward_speed(case: Case, boundary: Boundary, face: str) -> tuple[float, str]:
     """The largest given velocity out of the box at a face, and a text with its time, if any."""
-    axis = "xyz".index(face[0])
-    alone = boundary.model_copy(update={"where": (face,)})
     velocity = getattr(boundary, "velocity", ())
-    t, (through,) = sampled(case, alone, None, velocity[axis : axis + 1])
+    t, through = at_face(case, boundary, face, velocity["xyz".index(face[0])])
     most = (through if face[1] == "+" else -through).max(axis=1)
     return float(most.max()), f" at t = {t[most.argmax()]}" if t.size > 1 else ""
 
 
-@dataclass(frozen=True)
-class Inflow:
+class Inflow(NamedTuple):
     """The volume `net` that the velocities at the faces add per step, at time t.
 
     `mean` is the mean of `net` over the run, or 0 if `net` changes its sign.
@@ -218,8 +221,9 @@ def sampled(
     everywhere = bool(names & PLACE or functions)
     places = _places(case, boundary, shape, along) if everywhere else {}
     points = next((place.size for place in places.values()), 1)
-    timed = "t" in names or any(isinstance(v, Series) or v.timed for v in values
-                                if isinstance(v, Series | PointValue))  # fmt: skip
+    timed = "t" in names or any(
+        isinstance(v, Series) or v.timed for v in values if isinstance(v, Series | PointValue)
+    )
     steps = case.run.last if timed else 0
     most = max(2, EVALUATIONS // max(1, points))
     if t is None or not steps:
@@ -243,7 +247,6 @@ def _spread(last: int, count: int) -> np.ndarray:
 
 
 def _number(value: Any, t: np.ndarray, places: dict[str, np.ndarray]) -> float | np.ndarray:
-    """A number, or the values of a series or function at times t (times, 1)."""
     if isinstance(value, PointValue):
         points = [each.reshape(-1) for each in places.values()]
         return np.array([value.at(points, float(time)) for time in t[:, 0]])

@@ -21,7 +21,7 @@ from mpilbm.storage.csv_log import Rows
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case
-    from mpilbm.case.scalars.model import Scalar
+    from mpilbm.case.model import Scalar
 
 
 VALUE_BYTES, MORE = 26, 12  # of a number in a row; columns besides those of faces and bodies

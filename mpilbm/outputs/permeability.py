@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from mpilbm.case.driving import NotDriven, driving
-from mpilbm.case.tables.values import Scale
+from mpilbm.case.tables import Scale
 from mpilbm.core.quantity import in_si
 from mpilbm.core.registry import register
 from mpilbm.core.units import LENGTH, VELOCITY

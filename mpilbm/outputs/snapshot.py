@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
-from mpilbm.case.tables.values import MOST_STEPS
+from mpilbm.case.tables import MOST_STEPS
 from mpilbm.core.quantity import LENGTH, STEPS
 from mpilbm.core.registry import register
 from mpilbm.model.findings import Finding

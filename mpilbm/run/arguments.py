@@ -3,7 +3,7 @@
 import numpy as np
 
 from mpilbm.case.case import Case
-from mpilbm.case.given.objects import require_path, shown_type
+from mpilbm.case.given_objects import shown_type
 from mpilbm.core.errors import UsageError
 
 
@@ -18,12 +18,6 @@ def require_case_and_comm(case: object, comm: object) -> None:
             f"Simulation: found {shown_type(comm)} as comm; give a communicator of mpi4py, or name "
             "the other arguments, as in directory="
         )
-
-
-def require_directory(directory: object) -> None:
-    """UsageError unless the output folder is a path or None."""
-    if directory is not None:
-        require_path("Simulation: directory", directory, "a folder")
 
 
 def require_count(name: str, found: int | None, least: int) -> None:

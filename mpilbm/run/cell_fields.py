@@ -1,18 +1,27 @@
-"""Fields of a simulation as arrays: of this slab, of the whole box on rank 0, on the device."""
+"""Fields and sums of a simulation as arrays, and single files."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from math import prod
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
+from mpilbm.case.given_objects import require_path
 from mpilbm.core.errors import UsageError
 from mpilbm.outputs import Context
+from mpilbm.outputs.checkpoint import Checkpoint
+from mpilbm.outputs.core.totals import over_bodies
 from mpilbm.outputs.images.values import SOLID, at_nodes
+from mpilbm.outputs.snapshot import Snapshot
+from mpilbm.parallel.agree import on_root
 from mpilbm.parallel.communicator import MessagePassing
 from mpilbm.parallel.slabs import Slab
-from mpilbm.storage.planes import blocks
+from mpilbm.physics import sloped
+from mpilbm.run.arguments import require_flag, require_names
+from mpilbm.storage.files import obstacle
+from mpilbm.storage.planes import PlaneFiles, blocks
 
 
 def field_name(context: Context, name: str, fluid: str | None, call: str) -> str:
@@ -24,11 +33,9 @@ def field_name(context: Context, name: str, fluid: str | None, call: str) -> str
     near = get_close_matches(str(wanted), known, 1)
     hint = f"; did you mean '{near[0]}'?" if near else ""
     what = f"'{name}'" if fluid is None else f"'{name}' of the fluid '{fluid}'"
-    raise UsageError(f"{call}: {what} is not a field of this flow; allowed: {_list(known)}{hint}")
-
-
-def _list(names: tuple[str, ...]) -> str:
-    return ", ".join(names)
+    raise UsageError(
+        f"{call}: {what} is not a field of this flow; allowed: {', '.join(known)}{hint}"
+    )
 
 
 def local(context: Context, name: str) -> np.ndarray:
@@ -59,7 +66,6 @@ def gathered(context: Context, name: str) -> np.ndarray | None:
 
 
 def _computed(context: Context, name: str) -> Iterator[tuple[int, int, np.ndarray]]:
-    """Ranges of the planes of this rank, and the field in them."""
     solver = context.solver
     if name != SOLID:
         solver.prepare((name,))
@@ -113,3 +119,61 @@ def _stored(context: Context, name: str) -> tuple[int, ...]:
     cells = (nx,) if context.case.dimensions == 2 else (rows, nx)
     components = () if name == SOLID else context.solver.components(name)
     return (context.slab.planes, *cells, *components)
+
+
+def flow_sums(context: Context) -> dict[str, float]:
+    """Sums over the fluid cells by their names in `monitor.csv`; collective."""
+    found = context.comm.bcast(context.totals.start(context.solver.steps)())
+    names = sloped.columns(context.solver.sum_names)
+    return {name: found[name] for name in names if name != "nonfinite"}
+
+
+def body_forces(context: Context) -> dict[str, np.ndarray]:
+    """The force (D,) on each body by its label; collective, UsageError if no body is weighed."""
+    exchanged, case = context.solver.exchanged, context.case
+    if exchanged is None:
+        raise UsageError(
+            'forces: the case weighs no body; add [[output]] with name = "body_forces"'
+        )
+    parts = context.comm.allgather((exchanged.groups[:, 1], exchanged.start()()))
+    labels = [case.bodies[number].label for number in case.needs.weighed]
+    return dict(zip(labels, over_bodies(case, parts)[:, : case.dimensions], strict=True))
+
+
+def save(context: Context, path: Path | str, fields: Sequence[str], overwrite: bool) -> None:
+    """Write fields as a snapshot, and wait; collective. UsageError for unknown fields."""
+    require_path("save", path)
+    require_names("save", fields)
+    output = Snapshot(every=1, fields=(fields,) if isinstance(fields, str) else tuple(fields))
+    if problems := output.problems(context.case):
+        raise UsageError([f"save: {problem}" for problem in problems])
+    folder, name = _place(context, Path(path), "save", overwrite)
+    output.open(context).write_file(folder, name, context.solver.steps)
+
+
+def checkpoint(context: Context, path: Path | str, overwrite: bool) -> None:
+    """Write the complete state, and read it back; collective. NonFiniteError."""
+    require_path("checkpoint", path)
+    folder, name = _place(context, Path(path), "checkpoint", overwrite)
+    context.totals.check(context.solver.steps)
+    Checkpoint(every=1).open(context).write_file(folder, name, context.solver.steps)
+
+
+def _place(context: Context, path: Path, call: str, overwrite: bool) -> tuple[PlaneFiles, str]:
+    """The folder of a file, and its name.
+
+    UsageError on all ranks if there is no folder, or another file that must not be replaced.
+    """
+    require_flag(call, "overwrite", overwrite)
+    if problem := on_root(context.comm, _problem, path, overwrite):
+        raise UsageError(f"{call} '{path}': {problem}")
+    return PlaneFiles(path.parent, context.comm, context.slabs), path.name
+
+
+def _problem(path: Path, overwrite: bool) -> str:
+    fix = "give the path of a file in a folder"
+    if path.is_dir():
+        return f"is a folder; add a file name; {fix}"
+    if not path.parent.is_dir():
+        return f"its folder does not exist; {fix}"
+    return obstacle(path, overwrite, "give overwrite=True")

@@ -52,7 +52,6 @@ class LastGood:
         device.synchronize()
 
     def _arrays(self) -> list:
-        """The device arrays on which the next steps depend."""
         states = [state.values for state in self.solver.entry_states]
         return [each.current()["f"] for each in self.solver.all] + states
 

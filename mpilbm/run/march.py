@@ -5,7 +5,6 @@ from contextlib import ExitStack, contextmanager
 from typing import NamedTuple, Protocol
 
 from mpilbm.core.errors import NonFiniteError
-from mpilbm.outputs import Context
 from mpilbm.outputs.core.summary import Summary
 from mpilbm.outputs.core.writers import Writers
 from mpilbm.parallel.agree import on_root
@@ -111,7 +110,6 @@ class March:
         self._doing = ""
 
     def _note(self, error: BaseException) -> None:
-        """Keep an error that has left steps or outputs incomplete."""
         nothing_lost = isinstance(error, NonFiniteError) and self.folder is None
         if self._doing and not nothing_lost:
             step = self.context.solver.steps
@@ -120,9 +118,10 @@ class March:
             self.failure = Failure(error, places[self._doing], in_steps)
         self._doing = ""
 
-    def final(self, context: Context) -> int:
+    @property
+    def final(self) -> int:
         """The step at which all outputs of the case are written."""
-        return max(context.first_step, context.case.run.steps)
+        return max(self.context.first_step, self.context.case.run.steps)
 
     def _first(self, last: int) -> None:
         """Check the state of the first step and write the outputs that are due at step 0."""
@@ -132,12 +131,11 @@ class March:
             if self.folder is not None:
                 on_root(context.comm, self.folder.discard)
             if step == 0:
-                self.writers.write(step, self.final(context))
+                self.writers.write(step, self.final)
         self._started = True
 
     def _next_due(self, step: int, last: int, visitors: Sequence[Visitor]) -> int:
-        """The next step at which something is due."""
-        final = self.final(self.context)
+        final = self.final
         written = self.writers.next_due(step, min(final, last) if step < final else last)
         asked = (visitor.next_due(step, last) for visitor in visitors)
         return min(self.watch.next_due(step, last), written, *asked)
@@ -147,5 +145,5 @@ class March:
         self.reason = self.watch.verdict(step, last)
         if self.summary is not None:
             self.summary.step, self.summary.reason = step, self.reason
-        self.writers.write(step, step if self.reason else self.final(self.context))
+        self.writers.write(step, step if self.reason else self.final)
         return step if self.reason else last

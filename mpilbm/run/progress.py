@@ -31,6 +31,18 @@ def printed(comm: Communicator) -> Say:
     return partial(say, comm)
 
 
+def kept(comm: Communicator, messages: list[str], prints: bool) -> Say:
+    """Appends lines for the user to `messages` of rank 0, and prints them if that is wanted."""
+
+    def keep(text: str) -> None:
+        if comm.rank == 0:
+            messages.append(text)
+        if prints:
+            say(comm, text)
+
+    return keep
+
+
 class Progress:
     """Printed by rank 0 inside `with`. `update` may be called any number of times."""
 

@@ -1,16 +1,15 @@
 """A run of the command line: a simulation with an output folder, signals and time limits."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mpilbm.core.errors import StoppedEarly
 from mpilbm.outputs import number_of_cells
 from mpilbm.parallel.communicator import Communicator
-from mpilbm.run.ending.early_end import EarlyEnd
-from mpilbm.run.ending.stopping import Signals, time_limit
 from mpilbm.run.march import March
 from mpilbm.run.progress import Progress, printed
 from mpilbm.run.simulation import Simulation
+from mpilbm.run.stopping import EarlyEnd, Signals, time_limit
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case
@@ -37,39 +36,36 @@ def run(
     ):
         signals.stepping = True
         march, context = simulation.march, simulation.context
-        last = march.final(context)
-        with Progress(
-            comm, context.first_step, last, number_of_cells(case), context.clock
-        ) as progress:
-            march.to(last, [Supervision(march, signals, progress)])
+        clock, last = context.clock, march.final
+
+        def end(step: int, reason: str) -> None:
+            with clock.measure("outputs"):
+                path = march.writers.checkpoint(step)
+            raise StoppedEarly(
+                f"stopped at step {step} by {reason}; continue from {path} with --restart auto"
+            )
+
+        limit = time_limit(case.run.walltime, clock)
+        ending = EarlyEnd(march, lambda: signals.caught, end, limit)
+        cells = number_of_cells(case)
+        with Progress(comm, context.first_step, last, cells, clock) as progress:
+            march.to(last, [Shown(progress, march), ending])
         unfinished = march.watch.unfinished
-    end = f"step {simulation.step}: {simulation.reason or 'done'}{unfinished}"
-    printed(comm)(f"{end}; the files are in {directory}")
+    text = f"step {simulation.step}: {simulation.reason or 'done'}{unfinished}"
+    printed(comm)(f"{text}; the files are in {directory}")
     return "done"
 
 
-class Supervision(EarlyEnd):
-    """Shows the progress, and ends a run with a checkpoint at a signal or a time limit."""
+class Shown(NamedTuple):
+    """A visitor of the march that shows the progress whenever something is due."""
 
-    def __init__(self, march: March, signals: Signals, progress: Progress):
-        context = march.context
-        super().__init__(march, time_limit(context.case.run.walltime, context.clock))
-        self.signals, self.progress = signals, progress
+    progress: Progress
+    march: March
 
-    @property
-    def caught(self) -> str:
-        """The last signal of this rank."""
-        return self.signals.caught
+    def next_due(self, step: int, last: int) -> int:
+        """The last step: it needs none of its own."""
+        return last
 
     def visit(self, step: int, last: int) -> None:
-        """Show the progress; raise StoppedEarly on all ranks if the run has to end."""
+        """Show the step, and the last residual of `run.steady`."""
         self.progress.update(step, self.march.watch.residual)
-        super().visit(step, last)
-
-    def end(self, step: int, reason: str) -> None:
-        """Write a checkpoint, and raise StoppedEarly."""
-        with self.march.context.clock.measure("outputs"):
-            path = self.march.writers.checkpoint(step)
-        raise StoppedEarly(
-            f"stopped at step {step} by {reason}; continue from {path} with --restart auto"
-        )

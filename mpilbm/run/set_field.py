@@ -105,7 +105,6 @@ def _new_values(context: Context, name: str, value: Given, local: bool) -> np.nd
 
 
 def _numbers(name: str, value: Any) -> np.ndarray:
-    """An array of numbers as float64; UsageError."""
     try:
         found = np.asarray(value)
     except ValueError as error:
@@ -139,30 +138,21 @@ def _require(context: Context, values: dict[str, np.ndarray]) -> None:
     sonic = f"is above the speed of sound; allowed: below {limit:.4g}"
     dense = f"is outside the range of densities; allowed: {DENSITIES}"
     for name, field in values.items():
-        found = np.sqrt((field**2).sum(axis=-1)) if name == "u" else field
-        what = "|u|" if name == "u" else name
-        _refuse(context, what, found, ~np.isfinite(found), "is not finite; give numbers")
         if name == "u":
-            _refuse(context, what, found, found > limit, sonic)
+            what, found = "|u|", np.sqrt((field**2).sum(axis=-1))
+            wrong, sentence = found > limit, sonic
         else:
-            _refuse(
-                context, what, found, (found < LEAST_DENSITY) | (found > LARGEST_DENSITY), dense
-            )
-
-
-def _refuse(
-    context: Context, what: str, values: np.ndarray, bad: np.ndarray, sentence: str
-) -> None:
-    """UsageError for the first bad cell."""
-    if not bad.any():
-        return
-    plane, row, k = (int(index) for index in np.argwhere(bad)[0])
-    whole = context.slab.begin + plane
-    x = int(x_of(context.case.lattice.staggered, whole, row, k))
-    cell = (x, whole) if context.case.dimensions == 2 else (x, row, whole)
-    raise UsageError(
-        f"set_field: {what} = {values[plane, row, k]:g} in cell {cell} (counted from 0) {sentence}"
-    )
+            what, found = name, field
+            wrong, sentence = (found < LEAST_DENSITY) | (found > LARGEST_DENSITY), dense
+        infinite = ~np.isfinite(found)
+        if infinite.any():
+            wrong, sentence = infinite, "is not finite; give numbers"
+        for plane, row, k in np.argwhere(wrong)[:1].tolist():
+            whole = context.slab.begin + plane
+            x = int(x_of(context.case.lattice.staggered, whole, row, k))
+            cell = (x, whole) if context.case.dimensions == 2 else (x, row, whole)
+            at = f"{what} = {found[plane, row, k]:g} in cell {cell} (counted from 0)"
+            raise UsageError(f"set_field: {at} {sentence}")
 
 
 def _cell_values(
@@ -180,7 +170,6 @@ def _cell_values(
 
 
 def _fill(context: Context, number: int, given: CellValues) -> None:
-    """Set the populations of the current step from rho and u."""
     solver = context.solver
     fluid = solver.case.fluids[number].model_copy(update={"initial": given})
     values = HostValues(solver.context, fluid)

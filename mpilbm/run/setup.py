@@ -7,7 +7,7 @@ import numpy as np
 
 from mpilbm import backends, codegen
 from mpilbm.case.velocity_bounds import require_forces
-from mpilbm.codegen.program import POINTS, Program
+from mpilbm.codegen.program import POINTS
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.ranks import local_rank
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mpilbm.case.case import Case
     from mpilbm.parallel.slabs import Slab
 
-Look = Callable[["Case", list[diagnose.Diagnosis] | None, Communicator], None]
+Look = Callable[["Case", list[diagnose.Diagnosis] | None], None]
 
 
 def build_solver(
@@ -36,21 +36,47 @@ def build_solver(
 ) -> tuple[Solver, dict[str, Any]]:
     """The solver of this rank's slab, and facts for the summary; collective.
 
-    `look(case, parts, comm)` is called on all ranks with the second result of build_geometry.
-    `restarts`: whether a state is going to be imported. `say` gets lines for the user; by default
-    they are printed.
+    `look(case, parts)` is called on all ranks with the diagnoses of all slabs, None on all ranks
+    but rank 0. `restarts`: whether a state is going to be imported. `say` gets lines for the user;
+    by default they are printed. Raises CaseError if the case does not fit the device or its
+    geometry is invalid.
     """
-    slab = plane_costs.slabs(case, comm.size)[comm.rank]
+    slabs = plane_costs.slabs(case, comm.size)
     backend, device = open_device(case.backend, comm)
-    case, why_layout = layout_choice.settled(case, comm, device)
-    together(comm, memory_plan.require, device, case, slab)
-    together(comm, require_forces, case, slab.begin, slab.end)
+    place = local_rank(comm)
+    room = min(comm.allgather(device.share or device.memory()[0] // device.sharing))
+    largest = max(slabs, key=lambda slab: slab.planes)
+    layout, why_layout = on_root(comm, layout_choice.choose, case, device.kind, largest, room)
+    case = case.model_copy(update={"layout": layout})
+    slab = slabs[comm.rank]
+    together(comm, _require, case, device, slab)
     on_root(comm, require_masks, case)
-    slab = balanced(case, slab, comm)
-    geometry, parts = build_geometry(case, slab, device, comm)
+    if comm.size > 1 and case.bodies:  # slabs of equal cost, to which each rank adds its planes
+        costs = comm.allgather(together(comm, plane_costs.plane_costs, case, slab.begin, slab.end))
+        slab = plane_costs.slabs(case, comm.size, np.concatenate(costs))[comm.rank]
+
+    diagnosed: list[diagnose.Diagnosis] = []
+
+    def diagnosing(*arguments: Any) -> None:
+        diagnosed.append(diagnose.find(*arguments))
+
+    on_host = device, case, slab, place[1]
+    together(comm, memory_plan.require_host, *on_host)
+    geometry = together(comm, build.build, case, slab, diagnosing)
+    together(comm, memory_plan.require_host, *on_host, geometry.lists, geometry.around)
+    cells = comm.allgather(int(geometry.fluid_cells.sum()))
+    on_root(comm, build.require_fluid, case, sum(cells))
+    parts = comm.gather(diagnosed[0])
+    on_root(comm, geometry_findings.refuse, case, parts)
     if look:
-        look(case, parts, comm)
-    program = compiled(case, device, comm, restarts)
+        look(case, parts)
+
+    program, roles = on_root(comm, codegen.generate, case), case.needs.roles
+    roles |= {"import"} if restarts else set()
+    roles |= {POINTS} if case.run.steps >= CHECK_EVERY else set()
+    for turn in (True, False):  # one rank per node compiles into the cache, the others read it
+        mine = (place[0] == 0) == turn
+        together(comm, lambda mine: mine and device.compile(program, roles), mine)
     halo, why = case.halo.resolve(comm, device)
     shared = backends.shared_devices(comm.allgather(device.identity))
     for warning in (*shared, *dict.fromkeys(filter(None, comm.allgather(device.warning)))):
@@ -70,50 +96,9 @@ def build_solver(
     return solver, facts
 
 
-def compiled(case: "Case", device: "Device", comm: Communicator, restarts: bool) -> Program:
-    """The kernels of a case, compiled into the cache by one rank of each node. Collective."""
-    text = on_root(comm, lambda: codegen.generate(case).to_json())
-    program = Program.from_json(text)
-    first = local_rank(comm)[0] == 0
-    roles = case.needs.roles | ({"import"} if restarts else set())
-    roles |= {POINTS} if case.run.steps >= CHECK_EVERY else set()
-    for turn in (True, False):  # one rank per node compiles, the others read the cache
-        together(comm, lambda mine: mine and device.compile(program, roles), first == turn)
-    return program
-
-
-def balanced(case: "Case", slab: "Slab", comm: Communicator) -> "Slab":
-    """This rank's slab if the box is cut into slabs of equal cost.
-
-    Each rank computes the costs of the planes of `slab`. Collective.
-    """
-    if comm.size == 1 or not case.bodies:
-        return slab
-    costs = comm.allgather(together(comm, plane_costs.plane_costs, case, slab.begin, slab.end))
-    return plane_costs.slabs(case, comm.size, np.concatenate(costs))[comm.rank]
-
-
-def build_geometry(
-    case: "Case", slab: "Slab", device: "Device", comm: Communicator
-) -> tuple[build.Geometry, list[diagnose.Diagnosis] | None]:
-    """Solid cells and boundary lists of this rank's slab, and the diagnosis of all slabs.
-
-    The diagnosis is None on all ranks but rank 0. Raises CaseError if the geometry is invalid.
-    """
-    diagnosed: list[diagnose.Diagnosis] = []
-
-    def look(*arguments: Any) -> None:
-        diagnosed.append(diagnose.find(*arguments))
-
-    own = device, case, slab, local_rank(comm)[1]
-    together(comm, memory_plan.require_host, *own)
-    geometry = together(comm, build.build, case, slab, look)
-    together(comm, memory_plan.require_host, *own, geometry.lists, geometry.around)
-    cells = comm.allgather(int(geometry.fluid_cells.sum()))
-    on_root(comm, build.require_fluid, case, sum(cells))
-    parts = comm.gather(diagnosed[0])
-    on_root(comm, geometry_findings.refuse, case, parts)
-    return geometry, parts
+def _require(case: "Case", device: "Device", slab: "Slab") -> None:
+    memory_plan.require(device, case, slab)
+    require_forces(case, slab.begin, slab.end)
 
 
 def open_device(backend: "Backend", comm: Communicator) -> "tuple[Backend, Device]":

@@ -2,31 +2,28 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
 
+from mpilbm.case.given_objects import require_path
 from mpilbm.core.errors import MpilbmError, UsageError
 from mpilbm.core.units import TIME
 from mpilbm.model.findings import Finding
 from mpilbm.outputs import Context
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.ranks import guard, world
-from mpilbm.run import box_sums, cell_fields, single_files
+from mpilbm.run import cell_fields
 from mpilbm.run.arguments import (
     require_case_and_comm,
     require_count,
-    require_directory,
     require_function,
 )
-from mpilbm.run.calls import Calls
-from mpilbm.run.ending.early_end import Interruption
-from mpilbm.run.ending.interrupts import interrupts
+from mpilbm.run.interrupts import Calls, interruption, interrupts, undivided
 from mpilbm.run.march import Failure, March
-from mpilbm.run.progress import say
+from mpilbm.run.progress import kept
 from mpilbm.run.set_field import Given, set_field
 from mpilbm.run.start import Request, start
 from mpilbm.solver.step_times import Clock
@@ -35,25 +32,6 @@ if TYPE_CHECKING:
     from mpilbm.case.case import Case
 
 CLOSED = "this simulation is closed; create another Simulation"
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-def undivided(method: Method) -> Method:
-    """A method of a simulation whose end Ctrl-C waits for.
-
-    After a second Ctrl-C, which interrupts it, the simulation refuses all further calls.
-    """
-
-    @wraps(method)
-    def call(self: "Simulation", *arguments: Any, **options: Any) -> Any:
-        with interrupts.delayed():
-            try:
-                return method(self, *arguments, **options)
-            except KeyboardInterrupt as error:
-                self._failed = self._failed or Failure(error, f"in {method.__name__}", True)
-                raise
-
-    return cast(Method, call)
 
 
 class Simulation:
@@ -92,34 +70,24 @@ class Simulation:
         verbose: bool = False,
     ):
         require_case_and_comm(case, comm)
-        require_directory(directory)
+        if directory is not None:
+            require_path("Simulation: directory", directory, "a folder")
         clock = Clock()
         self.comm: Communicator = world() if comm is None else comm
         guard(self.comm)
         self.messages: list[str] = []
-        self._verbose, self._running = verbose, False
+        self._running = False
         self._march: March | None = None
         self._failed: Failure | None = None  # besides that of the march
         self._closed: tuple[int, str] | None = None  # the last step and reason
         folder = None if directory is None else Path(directory)
         with ExitStack() as stack:
-            request = Request(case, self.comm, folder, restart, overwrite, clock, self._keeper())
+            say = kept(self.comm, self.messages, verbose)
+            request = Request(case, self.comm, folder, restart, overwrite, clock, say)
             self._started = start(request, stack)
             self._stack = stack.pop_all()
         self.findings: list[Finding] = self._started.context.findings
         self.case: Case = self._started.context.case
-
-    def _keeper(self) -> Callable[[str], None]:
-        """Keeps lines for the user on rank 0, and prints them if that is wanted."""
-        comm, messages, verbose = self.comm, self.messages, self._verbose
-
-        def keep(text: str) -> None:
-            if comm.rank == 0:
-                messages.append(text)
-            if verbose:
-                say(comm, text)
-
-        return keep
 
     def __enter__(self) -> Self:
         if self._closed is not None:
@@ -167,7 +135,6 @@ class Simulation:
 
     @property
     def _failure(self) -> Failure | None:
-        """Why the simulation cannot continue, None if it can."""
         return self._failed or (self._march.failure if self._march else None)
 
     def _cannot_continue(self, failure: Failure) -> UsageError:
@@ -253,7 +220,7 @@ class Simulation:
                 march = self.march
                 calls = [Calls(self, every, call)] if call else []
                 try:
-                    march.to(max(last, self.step), [*calls, Interruption(march)])
+                    march.to(max(last, self.step), [*calls, interruption(march)])
                 except BaseException:
                     if self.comm.size == 1 and not march.failure:  # an error of `call`
                         with suppress(MpilbmError):
@@ -335,7 +302,7 @@ class Simulation:
         fluids also their masses and the length of interfaces. Raises NonFiniteError if a value is
         not finite.
         """
-        return box_sums.flow_sums(self.context)
+        return cell_fields.flow_sums(self.context)
 
     @undivided
     def forces(self) -> dict[str, np.ndarray]:
@@ -344,7 +311,7 @@ class Simulation:
         In rho_0 cells^4/step^2, in 2D in rho_0 cells^3/step^2. Requires an output
         `body_forces`, which names the bodies.
         """
-        return box_sums.body_forces(self.context)
+        return cell_fields.body_forces(self.context)
 
     @undivided
     def save(
@@ -360,7 +327,7 @@ class Simulation:
         file that mpilbm has written and no other program has changed; with `overwrite` any regular
         file. Raises UsageError for other files, and always for a symbolic link, a pipe or a device.
         """
-        single_files.save(self.context, path, fields, overwrite)
+        cell_fields.save(self.context, path, fields, overwrite)
 
     @undivided
     def checkpoint(self, path: Path | str, *, overwrite: bool = False) -> None:
@@ -373,4 +340,4 @@ class Simulation:
         context = self.context
         if self._march and not self._failure:
             self._march.finish()  # a restart finds the rows and files of all steps before
-        single_files.checkpoint(context, path, overwrite)
+        cell_fields.checkpoint(context, path, overwrite)

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from mpilbm.case.tables.run import VELOCITY
+from mpilbm.case.tables.case_file import VELOCITY
 from mpilbm.core.errors import NonFiniteError
 from mpilbm.core.units import TIME, counted
 from mpilbm.model.findings import WARNING, Finding
@@ -14,16 +14,15 @@ from mpilbm.outputs import Context
 from mpilbm.outputs.core.base import next_multiple
 from mpilbm.parallel.agree import on_root
 from mpilbm.parallel.communicator import Communicator
-from mpilbm.run.checks.alarms import Alarm
+from mpilbm.run.checks.alarms import Alarm, MassCheck
 from mpilbm.run.checks.alternation import Alternation
-from mpilbm.run.checks.mass import MassCheck
 from mpilbm.run.checks.speeds import Speeds
 from mpilbm.run.last_good import LastGood
 from mpilbm.storage.csv_log import Rows
 from mpilbm.storage.own_files import STEADY
 
 if TYPE_CHECKING:
-    from mpilbm.case.tables.run import Steady as Settings
+    from mpilbm.case.tables.case_file import Steady as Settings
     from mpilbm.solver.solver import Solver
 
 # Steps between two checks of the flow, independent of outputs. A check and a copy of the state read
@@ -44,10 +43,7 @@ class Watch:
     def __init__(self, context: Context):
         settings = context.case.run.steady
         self.context, self.totals, self.samples = context, context.totals, context.samples
-        self.steady: Steady | None = None
-        if settings:
-            self.steady = Steady(settings, change_of(context))
-        self._log = ResidualLog(context) if settings and context.keeps_files else None
+        self.steady = Steady(context, settings) if settings else None
         self.periods = [CHECK_EVERY] + ([self.steady.every] if self.steady else [])
         self.last_good = LastGood(context)
         self.alternation = Alternation(context, CHECK_EVERY)
@@ -85,9 +81,7 @@ class Watch:
                 self.last_good.keep(step)
         reason = ""
         if self.steady and step % self.steady.every == 0:
-            reason = self.steady.reached()
-            if self._log and self.steady.residual is not None:
-                self._log.add(step, self.steady.residual)
+            reason = self.steady.reached(step)
         if reason:  # this is the last step
             self.totals.check(step)
         self._warn(step)
@@ -100,7 +94,7 @@ class Watch:
         steady = self.steady
         if steady is None or steady.residual is None:
             return ""
-        return f"residual{steady.change.what} {steady.residual:.3g} (steady < {steady.tolerance:g})"
+        return f"residual{steady.what} {steady.residual:.3g} (steady < {steady.tolerance:g})"
 
     @property
     def unfinished(self) -> str:
@@ -111,8 +105,8 @@ class Watch:
 
     def close(self) -> None:
         """Close the file of the residuals."""
-        if self._log:
-            self._log.close()
+        if self.steady:
+            self.steady.close()
 
     def forget(self) -> None:
         """Check the flow again at the next step that is due, because the state was replaced."""
@@ -123,32 +117,20 @@ class Watch:
         self._speeds.forget()
 
     def _warn(self, step: int) -> None:
-        """Report a flow that is too fast, and scalars that are beyond their bounds; collective."""
-        mach = self.totals.fastest / self.totals.speed_of_sound
-        self._fast.update(mach, lambda: Finding(
-            WARNING, "",
+        mach, scalars = self.totals.fastest / self.totals.speed_of_sound, self.totals.scalars
+        text = (
             f"by step {step} the flow has reached Mach {mach:.2g}, above {FAST}: "
             f"compressibility errors of about Ma^2 = {mach**2:.0%}, and it may become "
-            "unstable; lower the velocity, and the viscosity with it",
-        ))  # fmt: skip
-        beyond = self.totals.scalars.beyond if self.totals.checked == step else {}
-        for label, number in beyond.items():
-            self._scalars[label].update(number, partial(self._overshoot, step, label))
+            "unstable; lower the velocity, and the viscosity with it"
+        )
+        self._fast.update(mach, lambda: Finding(WARNING, "", text))
 
-    def _overshoot(self, step: int, label: str) -> Finding:
-        """That a scalar is beyond its bounds; collective."""
-        check = self.totals.scalars
-        text = f"by step {step} {check.text(label)}; {check.advice(label)}"
-        return Finding(WARNING, f"scalar.{label}", text)
+        def overshoot(label: str) -> Finding:
+            text = f"by step {step} {scalars.text(label)}; {scalars.advice(label)}"
+            return Finding(WARNING, f"scalar.{label}", text)
 
-
-class Change(Protocol):
-    """The relative change of a quantity from one call to the next; `what` names the quantity."""
-
-    what: str
-
-    def __call__(self) -> float | None:
-        """The change on all ranks; None at the first call and if the quantity is 0. Collective."""
+        for label, number in scalars.beyond.items() if self.totals.checked == step else ():
+            self._scalars[label].update(number, partial(overshoot, label))
 
 
 class ChangeOfVelocity:
@@ -158,13 +140,11 @@ class ChangeOfVelocity:
     order, so that the result does not depend on the number of ranks.
     """
 
-    what = ""
-
     def __init__(self, solver: "Solver", comm: Communicator):
         self.solver, self.comm, self._first = solver, comm, True
 
     def __call__(self) -> float | None:
-        """See Change."""
+        """The change on all ranks; None at the first call and if u is 0. Collective."""
         parts, first = self.comm.gather(self.solver.start_change()()), self._first
         self._first, ratio = False, None
         if parts is not None and not first:
@@ -179,12 +159,12 @@ class ChangeOfNumber:
     `number` is the result of Output.watched.
     """
 
-    def __init__(self, what: str, number: Callable[[], float], comm: Communicator):
-        self.what, self.number, self.comm = f" of {what}", number, comm
+    def __init__(self, number: Callable[[], float], comm: Communicator):
+        self.number, self.comm = number, comm
         self._before: float | None = None
 
     def __call__(self) -> float | None:
-        """See Change."""
+        """The change on all ranks; None at the first call and if k is 0. Collective."""
         now, before, ratio = self.number(), self._before, None
         self._before = now
         if self.comm.rank == 0 and before is not None and now:
@@ -192,67 +172,54 @@ class ChangeOfNumber:
         return self.comm.bcast(ratio)
 
 
-def change_of(context: Context) -> Change:
-    """The change that the case's `run.steady` compares."""
-    case, comm = context.case, context.comm
-    assert case.run.steady is not None
-    name = case.run.steady.of
-    if name == VELOCITY:
-        return ChangeOfVelocity(context.solver, comm)
-    output = next(each for each in case.outputs if each.name == name)
-    return ChangeOfNumber(name, output.watched(context), comm)
+class Steady:
+    """Compares the flow every `every` steps, and ends the run when it changes too little.
 
+    `residual`: the last relative change, None before the first comparison; `what`: of which
+    quantity. With an output folder rank 0 writes `steady.csv`: step, time, residual; with [units]
+    also time_s.
+    """
 
-class ResidualLog:
-    """The file `steady.csv`, written by rank 0: step, time, residual; with [units] time_s."""
-
-    def __init__(self, context: Context):
-        self.context = context
-        self.rows: Rows | None = None  # on rank 0
-        on_root(context.comm, self._open)
+    def __init__(self, context: Context, settings: "Settings"):
+        self.context, self.every, self.tolerance = context, settings.every, settings.tolerance
+        self.residual: float | None = None
+        self.what = ""
+        self._change: Callable[[], float | None] = ChangeOfVelocity(context.solver, context.comm)
+        if settings.of != VELOCITY:
+            output = next(each for each in context.case.outputs if each.name == settings.of)
+            self.what = f" of {settings.of}"
+            self._change = ChangeOfNumber(output.watched(context), context.comm)
+        self._rows: Rows | None = None  # on rank 0
+        if context.keeps_files:
+            on_root(context.comm, self._open)
 
     def _open(self) -> None:
         header = ["step", "time", "residual", *(["time_s"] if self.context.case.units else [])]
-        self.rows = Rows(self.context.directory / STEADY, header, self.context.first_step)
-        self.context.rows.append(self.rows)
-
-    def add(self, step: int, residual: float) -> None:
-        """Write a row; collective."""
-        on_root(self.context.comm, self._add, step, residual)
-
-    def _add(self, step: int, residual: float) -> None:
-        units = self.context.case.units
-        if self.rows is not None:
-            in_si = [units.to_si(step, TIME)] if units else []
-            self.rows.add(step, [step, residual, *in_si])
-
-    def close(self) -> None:
-        """Close the file."""
-        if self.rows is not None:
-            self.rows.close()
-            self.rows = None
-
-
-class Steady:
-    """Ends the run when a change is below the tolerance of the case's `run.steady`.
-
-    `residual`: the last relative change, None before the first comparison.
-    """
-
-    residual: float | None = None
-
-    def __init__(self, settings: "Settings", change: Change):
-        self.every, self.tolerance, self.change = settings.every, settings.tolerance, change
+        self._rows = Rows(self.context.directory / STEADY, header, self.context.first_step)
+        self.context.rows.append(self._rows)
 
     @property
     def is_reached(self) -> bool:
         """Whether the last relative change is below the tolerance; not a number is not."""
         return self.residual is not None and self.residual < self.tolerance
 
-    def reached(self) -> str:
-        """Why the run may end, or "" if the flow still changes."""
-        ratio = self.residual = self.change()
+    def reached(self, step: int) -> str:
+        """Why the run may end, or "" if the flow still changes; collective."""
+        ratio = self.residual = self._change()
+        if ratio is not None and self.context.keeps_files:
+            on_root(self.context.comm, self._write, step, ratio)
         if not self.is_reached:
             return ""
-        steps, what = counted(self.every, "step"), self.change.what
-        return f"steady: relative change{what} {ratio:.3g} < {self.tolerance:.3g} in {steps}"
+        steps = counted(self.every, "step")
+        return f"steady: relative change{self.what} {ratio:.3g} < {self.tolerance:.3g} in {steps}"
+
+    def _write(self, step: int, residual: float) -> None:
+        assert self._rows is not None  # of rank 0
+        units = self.context.case.units
+        self._rows.add(step, [step, residual, *([units.to_si(step, TIME)] if units else [])])
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._rows is not None:
+            self._rows.close()
+            self._rows = None

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.case.model import Case
-from mpilbm.case.scalars.model import Scalar
+from mpilbm.case.model import Case, Scalar
 from mpilbm.core.formulas.trees import numeric
 from mpilbm.core.formulas.values import AXES
 from mpilbm.physics.scalars.boundaries import ScalarBoundary

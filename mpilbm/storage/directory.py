@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mpilbm.case.initial.arrays import file_of
+from mpilbm.case.initial_files import file_of
 from mpilbm.core.errors import CaseError, CommandError
 from mpilbm.core.files import hdf5
 from mpilbm.core.units import counted, in_words

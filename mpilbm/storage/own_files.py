@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from mpilbm.case.tables.values import LABEL
+from mpilbm.case.tables import LABEL
 from mpilbm.core import registry
 from mpilbm.core.errors import CommandError
 from mpilbm.storage.file_system import PROBE

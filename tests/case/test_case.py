@@ -4,9 +4,9 @@ import sys
 
 import pytest
 from support.case_tables import BASE, OIL, PLANE, WATER, tables, write
+from support.findings import warnings_of
 
 from mpilbm.case.case import load_case, parse_case, schema
-from mpilbm.case.case_findings import warnings_of
 from mpilbm.core import registry
 
 pytestmark = pytest.mark.usefixtures("stand_ins")

@@ -9,9 +9,9 @@ from support.case_tables import (
     problems,
     tables,
 )
+from support.findings import warnings_of
 
 from mpilbm.case.case import load_case, parse_case
-from mpilbm.case.case_findings import warnings_of
 from mpilbm.core.errors import CaseError
 
 pytestmark = pytest.mark.usefixtures("stand_ins")
@@ -30,7 +30,7 @@ WRONG = [
     ("domain.size", [5], "domain.size: found .5.; allowed: 2 or more entries"),
     ("domain.size", [5, 4, 3, 2], "domain.size: found .*; allowed: 3 or fewer entries"),
     ("domain.size", [5, 4, 10**30], "domain.size.2: found 10+; allowed: < 2147483648"),
-    ("domain.size", "5x4", "domain.size: found \"5x4\"; allowed: a list"),
+    ("domain.size", "5x4", 'domain.size: found "5x4"; allowed: a list'),
     ("domain", {"size": [5, 13]}, "domain.size: .* D3Q19 has 3 dimensions; give 3 .x, y, z."),
     ("domain.periodic", [True], "domain: size has 3 entries, periodic has 1"),
     ("domain.periodic", 1, "domain.periodic: found 1; allowed: a list"),
@@ -52,9 +52,23 @@ WRONG = [
     ("collision.name", "bkg", "collision.name: 'bkg' is not one of the collisions: bgk.*'bgk'"),
     ("collision", {"name": "bgk", "omga": 1}, "collision.omga: unknown key; allowed: clos"),
     ("collision", {"name": "bgk", "equilibrium": {"name": "x"}}, "collision.equilibrium.name: 'x'"),
-    ("body", [{"label": "a", "boundary": {"name": "bounce_back"}, "shape": {
-        "name": "mesh", "file": "a.stl", "at": [1, 1], "scale": 1, "rotate": [90, 0]}}],
-     "body.a.shape.rotate.2: missing entry: found 2 entries; allowed: 3"),
+    (
+        "body",
+        [
+            {
+                "label": "a",
+                "boundary": {"name": "bounce_back"},
+                "shape": {
+                    "name": "mesh",
+                    "file": "a.stl",
+                    "at": [1, 1],
+                    "scale": 1,
+                    "rotate": [90, 0],
+                },
+            }
+        ],
+        "body.a.shape.rotate.2: missing entry: found 2 entries; allowed: 3",
+    ),
     ("force", {"name": "guo"}, "force.value: missing; write value = "),
     (
         "boundary",
@@ -66,7 +80,7 @@ WRONG = [
     ("force", {"name": "guo", "value": [0, True, 0]}, "force.value.1: found true; allowed: a num"),
     ("coupling", {"name": "x"}, "coupling.name: 'x' is not one of the couplings: "),
     ("precision.compute", "half", "precision.compute: found \"half\"; allowed: 'float32' or"),
-    ("precision.offset", "no", "precision.offset: found \"no\"; allowed: true or false"),
+    ("precision.offset", "no", 'precision.offset: found "no"; allowed: true or false'),
     ("layout.name", "moments", "layout.name: 'moments' .*; allowed for collision: regularized"),
     ("layout.name", "zzz", "layout.name: 'zzz' is not one of the layouts: .*needs --plugin FILE"),
     ("backend.name", "gpu", "backend.name: 'gpu' is not one of the backends: .*cpu"),
@@ -95,9 +109,9 @@ WRONG = [
     ("body.0.shape.name", "spere", "body.ball.shape.name: 'spere' is not one of.*mean 'sphere'"),
     ("body.0.boundary.where", ["x-"], "body.ball: boundary.where names faces"),
     ("body.0.boundary.velocity", [1, 0, 0], "body.ball.boundary.velocity: found the speed 1"),
-    ("body.0.label", "a b", "body.a b.label: found \"a b\"; allowed: letters, digits"),
+    ("body.0.label", "a b", 'body.a b.label: found "a b"; allowed: letters, digits'),
     ("run.steps", -1, "run.steps: found -1; allowed: >= 0"),
-    ("run.steps", "10", "run.steps: found \"10\"; allowed: a whole number; remove the quotes"),
+    ("run.steps", "10", 'run.steps: found "10"; allowed: a whole number; remove the quotes'),
     ("run.steps", 1e3, "run.steps: found 1000.0; allowed: a whole number; write 1000"),
     ("run.steps", True, "run.steps: found true; allowed: a whole number"),
     ("run.steady", {"every": 0, "tolerance": 1e-6}, "run.steady.every: found 0; allowed: > 0"),
@@ -106,8 +120,8 @@ WRONG = [
     ("output.0.name", "snap", "output.0.name: 'snap' is not one of the outputs"),
     ("output.0.every", 0, "output.0.every: found 0; allowed: > 0"),
     ("output.0.every", 1000, "output.0.every: 1000 is more than the steps"),
-    ("output.0.fields", "rho", "output.0.fields: found \"rho\"; allowed: a list"),
-]  # fmt: skip
+    ("output.0.fields", "rho", 'output.0.fields: found "rho"; allowed: a list'),
+]
 
 
 @pytest.mark.parametrize(("path", "value", "sentence"), WRONG, ids=lambda value: str(value)[:40])

@@ -2,9 +2,9 @@
 
 import pytest
 from support.coupled import box_of, two_fluids
+from support.findings import warnings_of
 
 from mpilbm.case.case import parse_case
-from mpilbm.case.case_findings import warnings_of
 
 
 @pytest.mark.parametrize(
@@ -85,9 +85,13 @@ def test_walls_without_a_contact_angle_are_reported(oil, expected):
 
 @pytest.mark.parametrize(
     ("G", "low", "high", "tau", "warned"),
-    [(-5.0, 0.119, 1.888, 0.51, True), (-5.0, 0.119, 1.888, 0.6, False),
-     (-6.0, 0.021, 3.1, 0.8, True), (-6.0, 0.021, 3.1, 1.0, False)],
-)  # fmt: skip
+    [
+        (-5.0, 0.119, 1.888, 0.51, True),
+        (-5.0, 0.119, 1.888, 0.6, False),
+        (-6.0, 0.021, 3.1, 0.8, True),
+        (-6.0, 0.021, 3.1, 1.0, False),
+    ],
+)
 def test_tau_near_its_limit_is_reported(G, low, high, tau, warned):
     """Drops of R = 10, 4000 steps, bgk: those with a warning ended in NaN, the others did not."""
     found = interface(G, low, high, tau)
@@ -112,10 +116,13 @@ def test_tau_near_its_limit_is_reported(G, low, high, tau, warned):
 def test_tau_near_its_limit_is_reported_for_any_psi_and_two_fluids(psi, G, low, high, taus, warned):
     """As above: those with a warning ended in NaN, the others did not."""
     fluids = [
-        {"label": f"fluid{k}", "viscosity": (tau - 0.5) / 3,
-         "initial": {"rho": f"{(low + high) / 2} {sign} {(high - low) / 2}*tanh(x - nx/2)"}}
+        {
+            "label": f"fluid{k}",
+            "viscosity": (tau - 0.5) / 3,
+            "initial": {"rho": f"{(low + high) / 2} {sign} {(high - low) / 2}*tanh(x - nx/2)"},
+        }
         for k, (tau, sign) in enumerate(zip(taus, "+-", strict=False))
-    ]  # fmt: skip
+    ]
     if len(fluids) == 1:
         del fluids[0]["label"]
         (fluids,) = fluids
@@ -130,10 +137,14 @@ def test_tau_near_its_limit_is_reported_for_any_psi_and_two_fluids(psi, G, low, 
 
 @pytest.mark.parametrize(
     ("psi", "G", "rho", "warned"),
-    [("rho", -1.0, "1 + 0.2*sin(2*pi*x/nx)", True), ("rho", -1.0, 1.2, True),
-     ("rho", -1.0, 0.8, False), ("1-exp(-rho)", -5.0, 0.7, False),
-     ("rho*exp(-rho)", -10.0, "0.3 + 0.1*sin(2*pi*x/nx)", False)],
-)  # fmt: skip
+    [
+        ("rho", -1.0, "1 + 0.2*sin(2*pi*x/nx)", True),
+        ("rho", -1.0, 1.2, True),
+        ("rho", -1.0, 0.8, False),
+        ("1-exp(-rho)", -5.0, 0.7, False),
+        ("rho*exp(-rho)", -10.0, "0.3 + 0.1*sin(2*pi*x/nx)", False),
+    ],
+)
 def test_a_fluid_without_a_liquid_is_reported(psi, G, rho, warned):
     """The first, with rho = 0.8 to 1.2, ended in NaN before step 500."""
     coupling = {"name": "shan_chen", "G": G, "psi": psi}
@@ -142,15 +153,20 @@ def test_a_fluid_without_a_liquid_is_reported(psi, G, rho, warned):
     assert ("coupling.psi: found 'rho', with which 'fluid' has no stable liquid" in found) == warned
 
 
-@pytest.mark.parametrize(("name", "tau", "warned"), [("trt", 0.54, False), ("trt", 0.53, True),
-                                                   ("bgk", 0.54, True)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "tau", "warned"), [("trt", 0.54, False), ("trt", 0.53, True), ("bgk", 0.54, True)]
+)
 def test_two_fluids_with_trt_allow_a_smaller_tau(name, tau, warned):
     """Drops at tau = 0.54 stayed stable with trt and ended in NaN with bgk; R = 10, 4000 steps."""
     fluids = [
-        {"label": f"fluid{k}", "viscosity": (tau - 0.5) / 3, "collision": {"name": name},
-         "initial": {"rho": f"0.5502 {sign} 0.5258*tanh(x - nx/2)"}}
+        {
+            "label": f"fluid{k}",
+            "viscosity": (tau - 0.5) / 3,
+            "collision": {"name": name},
+            "initial": {"rho": f"0.5502 {sign} 0.5258*tanh(x - nx/2)"},
+        }
         for k, sign in enumerate("+-")
-    ]  # fmt: skip
+    ]
     tables = box_of("D2Q9", [32, 4], fluid=fluids)
     tables["coupling"] = {"name": "shan_chen", "G": 3.6, "psi": "rho"}
     found = " ".join(warnings_of(parse_case(tables, "a.toml")))

@@ -22,9 +22,11 @@ KNOWN = "RLIMIT_DATA counts private mappings on Linux alone"
 def test_no_case_breaks_the_law(seed, tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "support.fuzz", str(seed), "0", str(CASES), tmp_path],
-        capture_output=True, text=True, cwd=ROOT,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
         env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{TESTS}:{ROOT}"},
-    )  # fmt: skip
+    )
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     last = (tmp_path / "index").read_text()
     assert done.returncode == 0, f"ended at seed {seed}, case {last}: {done.stderr[-3000:]}"

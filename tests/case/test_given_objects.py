@@ -111,8 +111,10 @@ def test_a_function_that_is_no_formula_is_used_at_the_same_times(layout):
 def test_a_moving_wall_has_its_velocity_at_half_steps():
     """As given by a formula, also for the neighbours in its corners."""
     lid = {"name": "bounce_back", "where": ["y+"], "velocity": ["0.01*cos(t/5)", 0.0]}
-    others = [{"name": "bounce_back", "where": ["x-", "x+"]},
-              {"name": "zou_he", "where": ["y-"], "rho": 1.0}]  # fmt: skip
+    others = [
+        {"name": "bounce_back", "where": ["x-", "x+"]},
+        {"name": "zou_he", "where": ["y-"], "rho": 1.0},
+    ]
     expected = Cluster(closed("D2Q9", [8, 5], [lid, *others])).start().run(6).state()
     lid |= {"velocity": lambda x, y, t: (0.01 * np.cos(float(t) / 5), 0 * x)}
     found = Cluster(closed("D2Q9", [8, 5], [lid, *others]), 2).start().run(6).state()
@@ -258,15 +260,21 @@ MISTAKES = {
         "stands for a function of the Python program that wrote this case; write a formula",
     ),
     "a reference to a mask": (
-        channel(body=[{"mask": "<array (6, 9) bool 12 of body.0.mask>",
-                       "boundary": {"name": "bounce_back"}}]),
+        channel(
+            body=[
+                {
+                    "mask": "<array (6, 9) bool 12 of body.0.mask>",
+                    "boundary": {"name": "bounce_back"},
+                }
+            ]
+        ),
         "stands for an array of the Python program",
     ),
     "a reference to a shape": (
         body({"name": "function", "function": "<function f of body.0.shape>"}),
         "body.0.shape: '<function f of body.0.shape>' is a function of a Python program",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", MISTAKES)
@@ -334,5 +342,7 @@ def test_a_restart_reports_changed_arrays_and_formulas():
     before = of(one, lambda x, y: (0.01 * y, 0 * y))
     assert changes(before, of(one.copy(), lambda x, y: (0.01 * y, 0 * y))) == []
     lines = changes(before, of(one + 1e-9, lambda x, y: (0.02 * y, 0 * y)))
-    assert [line.partition(" has changed")[0] for line in lines] == ["boundary.1.velocity",
-                                                                     "force.value"]  # fmt: skip
+    assert [line.partition(" has changed")[0] for line in lines] == [
+        "boundary.1.velocity",
+        "force.value",
+    ]

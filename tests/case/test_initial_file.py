@@ -7,7 +7,7 @@ from support.outputs_cases import flip_bit, make_case, make_context
 from support.slabs import PRECISIONS, Cluster, box
 
 from mpilbm.case.case import parse_case
-from mpilbm.case.initial.files import load_fields
+from mpilbm.case.initial_files import load_fields
 from mpilbm.core.errors import CaseError
 from mpilbm.outputs.snapshot import Snapshot
 from mpilbm.parallel.ranks import Serial

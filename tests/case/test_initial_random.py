@@ -87,18 +87,26 @@ def test_a_staggered_lattice_has_the_values_of_its_nodes():
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"domain": {"size": [32, 24], "periodic": [True, False]}},
-         r"initial.random: found domain.periodic = \[true, false\]; allowed: boxes that are per"),
-        ({"initial": {"random": FLOW | {"peak": 6}}},
-         r"initial.random.peak: found 6; allowed: below 5.333, a sixth of the longest side"),
-        ({"initial": {"random": FLOW, "u": [0, 0]}},
-         r"initial: has random and u; both give the velocity; remove one"),
-        ({"initial": {"random": FLOW, "file": "a.npz"}},
-         r"initial: has random and file; both give the velocity; remove one"),
+        (
+            {"domain": {"size": [32, 24], "periodic": [True, False]}},
+            r"initial.random: found domain.periodic = \[true, false\]; allowed: boxes that are per",
+        ),
+        (
+            {"initial": {"random": FLOW | {"peak": 6}}},
+            r"initial.random.peak: found 6; allowed: below 5.333, a sixth of the longest side",
+        ),
+        (
+            {"initial": {"random": FLOW, "u": [0, 0]}},
+            r"initial: has random and u; both give the velocity; remove one",
+        ),
+        (
+            {"initial": {"random": FLOW, "file": "a.npz"}},
+            r"initial: has random and file; both give the velocity; remove one",
+        ),
         ({"initial": {"random": FLOW | {"peak": 0.5}}}, r"initial.random.peak: found 0.5"),
         ({"initial": {"random": {"peak": 2}}}, r"initial.random.speed: "),
     ],
-)  # fmt: skip
+)
 def test_what_is_refused(change, sentence):
     with pytest.raises(CaseError, match=sentence):
         parse_case(initial("D2Q9", (32, 24)) | change, "a.toml")

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from support.case_tables import OIL, PLANE, WATER, problems, tables
 from support.commands import call, refused
+from support.findings import warnings_of
 from support.fuzz_cases import bases
 
 from mpilbm import codegen
 from mpilbm.case import velocity_bounds
 from mpilbm.case.case import DEPTH, load_case, parse_case, schema
-from mpilbm.case.case_findings import warnings_of
 from mpilbm.core.errors import CaseError
 from mpilbm.core.formulas import parser
 from mpilbm.core.formulas.parser import Formula, FormulaError
@@ -74,9 +74,10 @@ def test_densities_that_kernels_cannot_compute_with(rho):
 @pytest.mark.parametrize("speed", [1e200, 0.6])
 def test_a_random_velocity_above_the_speed_of_sound(speed):
     (found,) = problems(
-        domain={"size": [32] * 3, "periodic": [True] * 3}, boundary=[], initial={
-            "random": {"speed": speed}},
-    )  # fmt: skip
+        domain={"size": [32] * 3, "periodic": [True] * 3},
+        boundary=[],
+        initial={"random": {"speed": speed}},
+    )
     assert found.startswith(f"initial.random.speed: found {speed:g}; allowed: below the speed of")
 
 
@@ -143,10 +144,17 @@ def test_what_is_nested_less_deeply_is_read(case):
 
 def wave(size, force="1e-6*sin(x)*y"):
     fields = {"u": ["0.01*sin(y)", 0], "rho": "1 + 0.001*cos(x*y)"}
-    return parse_case(tables(
-        PLANE, domain={"size": size, "periodic": [True, True]}, boundary=[], body=[], output=[],
-        force={"name": "guo", "value": [force, 0]}, initial=fields,
-    ))  # fmt: skip
+    return parse_case(
+        tables(
+            PLANE,
+            domain={"size": size, "periodic": [True, True]},
+            boundary=[],
+            body=[],
+            output=[],
+            force={"name": "guo", "value": [force, 0]},
+            initial=fields,
+        )
+    )
 
 
 def test_a_box_that_does_not_fit_allocates_nothing():
@@ -204,11 +212,14 @@ def test_an_invalid_run_table_costs_no_evaluation_in_time(monkeypatch):
 # ----------------------------------------------------------------------------------------- files
 
 
-@pytest.mark.parametrize(("name", "words"), [
-    ("strings", "has type object in 'strings'; allowed: "),
-    ("empty", "has no values in 'empty'"),
-    ("huge", "has shape "),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("strings", "has type object in 'strings'; allowed: "),
+        ("empty", "has no values in 'empty'"),
+        ("huge", "has shape "),
+    ],
+)
 def test_a_dataset_that_holds_no_numbers(tmp_path, name, words):
     with h5py.File(tmp_path / "m.h5", "w") as file:
         file["strings"] = np.array(["a", "b"], h5py.string_dtype())
@@ -258,13 +269,16 @@ def test_a_plugin_without_relax(case, plugin, verb):
     assert "mine.py: Mine.relax is not defined; define it; --debug shows the traceback" in output
 
 
-@pytest.mark.parametrize(("old", "new", "words"), [
-    ("1.0", "one", "line 11: NameError: name 'one' is not defined"),
-    ("class Mine", "clas Mine", "line 7: SyntaxError"),
-    ('"collisions"', "kinds", "line 6: NameError"),
-    ("mine", "bgk", "line 6: ValueError: two classes of collisions are called 'bgk'"),
-    ("import register", "import registr", "line 3: ImportError"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("1.0", "one", "line 11: NameError: name 'one' is not defined"),
+        ("class Mine", "clas Mine", "line 7: SyntaxError"),
+        ('"collisions"', "kinds", "line 6: NameError"),
+        ("mine", "bgk", "line 6: ValueError: two classes of collisions are called 'bgk'"),
+        ("import register", "import registr", "line 3: ImportError"),
+    ],
+)
 def test_a_mistake_in_a_plugin_is_a_line_of_its_file(case, plugin, old, new, words):
     plugin.write_text(PLUGIN.replace(old, new))
     arguments = "check", case, "--plugin", plugin, "--set", "collision.name=mine"
@@ -347,9 +361,14 @@ def test_every_form_of_a_number_fits_the_schema(validator, key):
         validator.validate(right | {key: form})
 
 
-@pytest.mark.parametrize("wrong", [
-    {"initial": {"u": [True, 0]}}, {"fluid": {"viscosity": True}}, {"titel": ""},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"initial": {"u": [True, 0]}},
+        {"fluid": {"viscosity": True}},
+        {"titel": ""},
+    ],
+)
 def test_wrong_cases_do_not_fit_the_schema(validator, wrong):
     assert not validator.is_valid(bases()[0] | wrong)
 
@@ -372,10 +391,14 @@ def test_outputs_of_a_wrong_type_with_steady_of(output):
         ("body.ball.shape", lambda name: _ball(name="spheres", file=f"{name}.csv")),
         ("body.ball.shape", lambda name: _ball(name="mesh", file=f"{name}.stl", **PLACE)),
         ("body.ball.shape", lambda name: _ball(name="voxels", file=f"{name}.tif")),
-        ("scalar.T.initial.value", lambda name: {
-            "scalar": [{"label": "T", "diffusivity": 0.1, "initial": {"value": f"{name}.npy"}}]}),
+        (
+            "scalar.T.initial.value",
+            lambda name: {
+                "scalar": [{"label": "T", "diffusivity": 0.1, "initial": {"value": f"{name}.npy"}}]
+            },
+        ),
     ],
-)  # fmt: skip
+)
 def test_names_that_no_file_can_have(name, where, changes):
     (found,) = problems(**changes(name))
     assert found.startswith(f"{where}: ")

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from support.case_tables import problems
 
-from mpilbm.case import quantities, unit_texts
+from mpilbm.case import quantities
 from mpilbm.case.case import parse_case, schema
 from mpilbm.cli import cli
 
@@ -156,25 +156,28 @@ def test_a_run_writes_both_and_check_prints_them(tmp_path):
     ],
 )
 def test_units_are_read(text, value, dimension):
-    found = unit_texts.in_si(1.0, text)
+    found = quantities.in_si(1.0, text)
     assert found[0] == pytest.approx(value, rel=1e-14)
     assert found[1] == dimension
 
 
-@pytest.mark.parametrize(("text", "why"), [("Hz", "frequency"), ("1/s*kHz", "frequency"),
-                                           ("statC", "no whole numbers")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "why"), [("Hz", "frequency"), ("1/s*kHz", "frequency"), ("statC", "no whole numbers")]
+)
 def test_units_that_would_be_misread(text, why):
-    with pytest.raises(unit_texts.UnitError, match=why):
-        unit_texts.in_si(1.0, text)
+    with pytest.raises(quantities.UnitError, match=why):
+        quantities.in_si(1.0, text)
 
 
 @pytest.mark.parametrize("text", ["500mm^2/s", "500 mm^2/s", "5e-4m^2/s"])
 def test_a_space_before_the_unit_may_be_left_out(text):
-    tables, *_ = quantities.in_lattice_units({
-        "units": {"cell": 0.001, "step": 2e-4, "density": 1000},
-        "fluid": {"viscosity": text},
-        "initial": {"u": ["1e-3", "2*x"]},
-    })  # fmt: skip
+    tables, *_ = quantities.in_lattice_units(
+        {
+            "units": {"cell": 0.001, "step": 2e-4, "density": 1000},
+            "fluid": {"viscosity": text},
+            "initial": {"u": ["1e-3", "2*x"]},
+        }
+    )
     assert tables["fluid"]["viscosity"] == pytest.approx(0.1)
     assert tables["initial"]["u"] == ["1e-3", "2*x"]
 

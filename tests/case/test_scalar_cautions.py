@@ -29,11 +29,16 @@ def test_only_periodic_boxes_are_referred_to_bgk():
     """Next to the inlet of a channel `bgk` was unstable."""
     periodic = notes("D2Q9", diffusivity=0.004 / 3)
     assert periodic[0].endswith('use a finer box, or set collision = {name = "bgk"}')
-    walls = {"domain": {"size": [5, 8], "periodic": [True, False]},
-             "boundary": [{"name": "bounce_back", "where": ["y-", "y+"]}]}  # fmt: skip
+    walls = {
+        "domain": {"size": [5, 8], "periodic": [True, False]},
+        "boundary": [{"name": "bounce_back", "where": ["y-", "y+"]}],
+    }
     tables = flow(scalars=[carried(diffusivity=0.004 / 3)], **walls)
-    (found,) = (str(each) for each in of_case(parse_case(tables, "test.toml"))
-                if "oscillates" in each.message)  # fmt: skip
+    (found,) = (
+        str(each)
+        for each in of_case(parse_case(tables, "test.toml"))
+        if "oscillates" in each.message
+    )
     assert found.endswith("where fronts are sharp, use a finer box")
 
 

@@ -113,7 +113,11 @@ def test_the_surface_of_the_ahmed_body_is_that_of_the_tool(tmp_path):
     assert surface.is_winding_consistent
     assert surface.extents == pytest.approx([1044, 389, 288])
     assert surface.volume / 1e9 == pytest.approx(0.1108, abs=1e-4)
-    done = subprocess.run([*make, str(tmp_path / "b.stl"), "--slant", "60"], capture_output=True,
-                          text=True, timeout=60)  # fmt: skip
+    done = subprocess.run(
+        [*make, str(tmp_path / "b.stl"), "--slant", "60"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert done.returncode == 2
     assert "--slant 60.0 must lie between 0 and 40" in done.stderr

@@ -194,8 +194,13 @@ def test_a_missing_checkpoint_lists_those_of_its_own_folder(done):
     (Path("parts.out")).mkdir()
     Path("parts.out/checkpoint_000000005.h5").touch()
     kept = "checkpoints in parts.out: checkpoint_000000005.h5; name one of them"
-    refused(f"--restart parts.out/x.h5: there is no such file; {kept}",
-            "--restart", "parts.out/x.h5", "--output", "other.out")  # fmt: skip
+    refused(
+        f"--restart parts.out/x.h5: there is no such file; {kept}",
+        "--restart",
+        "parts.out/x.h5",
+        "--output",
+        "other.out",
+    )
     refused(f"--restart parts.out: is a folder, not a file; {kept}", "--restart", "parts.out")
     refused("--restart gone.out/x.h5: there is no folder gone.out", "--restart", "gone.out/x.h5")
 

@@ -16,11 +16,40 @@ from mpilbm.backends.opencl import devices
 from mpilbm.core.errors import CaseError
 from mpilbm.core.machine import processes
 
-PACKAGES = ("click", "cupy", "h5py", "matplotlib", "mpi4py", "numpy", "pandas", "pint",
-            "platformdirs", "pydantic", "pyopencl", "pytools", "rich", "sympy", "typing_extensions",
-            "ziglang")  # fmt: skip
-PROGRAMS = ("as", "cc", "clang", "fc-list", "gcc", "latex", "ld", "mpiexec", "mpirun", "nvcc",
-            "nvidia-smi", "python", "python3", "zig")  # fmt: skip
+PACKAGES = (
+    "click",
+    "cupy",
+    "h5py",
+    "matplotlib",
+    "mpi4py",
+    "numpy",
+    "pandas",
+    "pint",
+    "platformdirs",
+    "pydantic",
+    "pyopencl",
+    "pytools",
+    "rich",
+    "sympy",
+    "typing_extensions",
+    "ziglang",
+)
+PROGRAMS = (
+    "as",
+    "cc",
+    "clang",
+    "fc-list",
+    "gcc",
+    "latex",
+    "ld",
+    "mpiexec",
+    "mpirun",
+    "nvcc",
+    "nvidia-smi",
+    "python",
+    "python3",
+    "zig",
+)
 # Python imports some of its own modules before it executes a line of ours.
 LATE = {"python -m": (*PACKAGES, "json"), "mpilbm": (*PACKAGES, *sys.stdlib_module_names, "mpilbm")}
 SMALL = ["--set", "domain.size=[12, 8]", "--set", "run.steps=2"]
@@ -124,9 +153,15 @@ def test_a_child_imports_the_package_of_its_parent(tmp_path):
 
 @pytest.mark.parametrize(
     ("path", "found"),
-    [("", None), (":", None), (".", None), ("here", None), ("{at}", "{at}/cc"),
-     (":.:{at}:", "{at}/cc")],
-)  # fmt: skip
+    [
+        ("", None),
+        (":", None),
+        (".", None),
+        ("here", None),
+        ("{at}", "{at}/cc"),
+        (":.:{at}:", "{at}/cc"),
+    ],
+)
 def test_programs_are_found_in_absolute_folders_of_path(path, found, tmp_path, monkeypatch):
     (tmp_path / "cc").touch(0o755)
     (tmp_path / "here").symlink_to(tmp_path)

@@ -27,8 +27,12 @@ COMMANDS = ["check fälle.toml", "run fälle.toml", "report fälle.out", "watch 
 @pytest.fixture(params=["C", "ja_JP.eucJP"])
 def locale(request, tmp_path):
     """The environment of a locale without UTF-8; this machine may have to make it."""
-    variables = {"LC_ALL": request.param, "LOCPATH": str(tmp_path), "PYTHONUTF8": "0",
-                 "PYTHONCOERCECLOCALE": "0"}  # fmt: skip
+    variables = {
+        "LC_ALL": request.param,
+        "LOCPATH": str(tmp_path),
+        "PYTHONUTF8": "0",
+        "PYTHONCOERCECLOCALE": "0",
+    }
     if request.param != "C":
         made = tmp_path / request.param
         words = [LOCALEDEF, "-f", "EUC-JP", "-i", "ja_JP", str(made)]
@@ -44,9 +48,13 @@ def test_commands_read_and_write_utf8_in_any_locale(locale, tmp_path):
     for command in COMMANDS:
         words = [sys.executable, "-m", "mpilbm", *command.split()]
         done = subprocess.run(
-            [word.encode() for word in words], cwd=tmp_path, env=locale, capture_output=True,
-            stdin=subprocess.DEVNULL, timeout=100,
-        )  # fmt: skip
+            [word.encode() for word in words],
+            cwd=tmp_path,
+            env=locale,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=100,
+        )
         assert done.returncode == 0, f"{command}: {done.stderr.decode(errors='replace')}"
         assert b"Traceback" not in done.stderr, command
     assert TITLE.split('"')[1] in (tmp_path / "fälle.out" / "report.html").read_text("utf-8")

@@ -7,8 +7,8 @@ import pytest
 from support import ROOT
 from support.commands import call, refused
 
+from mpilbm.case import new_case
 from mpilbm.case.case import load_case
-from mpilbm.case.new import shipped_cases
 
 NAMES = [path.stem for path in sorted(ROOT.glob("cases/*.toml"))]
 
@@ -25,7 +25,7 @@ def test_a_template_is_the_case(name, tmp_path, monkeypatch):
     result = call("new", "mine", "--template", name)
     assert result.exit_code == 0, result.output
     assert (tmp_path / "mine.toml").read_text() == (ROOT / "cases" / f"{name}.toml").read_text()
-    for file in shipped_cases.missing((tmp_path / "mine.toml").read_text()):
+    for file in new_case.missing((tmp_path / "mine.toml").read_text()):
         np.save(tmp_path / file, np.eye(3)[None])
     assert load_case(tmp_path / "mine.toml").title
 
@@ -42,11 +42,11 @@ def test_files_that_a_case_reads_are_copied(tmp_path, monkeypatch):
     body += '[[body]]\nshape = {name = "union", of = [{name = "voxels", file = "scan.raw"}]}\n'
     text = f'title = "T"\n[[boundary]]\nvelocity = "tables/u.csv"\n{body}'
     (folder / "own.toml").write_text(text)
-    monkeypatch.setattr(shipped_cases, "FOLDER", folder)
-    shipped_cases.titles.cache_clear()
+    monkeypatch.setattr(new_case, "FOLDER", folder)
+    new_case.titles.cache_clear()
     monkeypatch.chdir(new)
     output = call("new", "mine", "--template", "own").output
-    shipped_cases.titles.cache_clear()
+    new_case.titles.cache_clear()
     assert "wrote mine.toml; the comment on top states how to make rock.h5, scan.raw; try" in output
     assert (new / "tables/u.csv").read_text() == "t,u\n0,0\n"
     assert (new / "solid.npy").read_bytes() == b"2"
@@ -71,5 +71,5 @@ def test_a_wheel_contains_the_cases():
     found = {path.relative_to(package) for pattern in data for path in package.glob(pattern)}
     assert {f"case/new/cases/{name}.toml" for name in NAMES} <= set(map(str, found))
     for name in NAMES:
-        for path in shipped_cases.inputs((ROOT / "cases" / f"{name}.toml").read_text()):
+        for path in new_case.inputs((ROOT / "cases" / f"{name}.toml").read_text()):
             assert path.suffix == ".npy" or f"case/new/cases/{path}" in map(str, found)

@@ -6,11 +6,11 @@ import h5py
 import numpy as np
 import pytest
 from support.faces import closed, table
+from support.findings import warnings_of
 from support.slabs import Cluster
 
 from mpilbm import codegen
 from mpilbm.case.case import parse_case
-from mpilbm.case.case_findings import warnings_of
 from mpilbm.core.errors import CaseError
 from mpilbm.core.registry import make
 

@@ -7,10 +7,10 @@ which waves grow in a step; those near -1 alternate. `tools/face_stability` runs
 import numpy as np
 import pytest
 from support.faces import closed
+from support.findings import warnings_of
 from support.slabs import Cluster
 
 from mpilbm.case.case import parse_case
-from mpilbm.case.case_findings import warnings_of
 from mpilbm.core.registry import find, make, names
 
 ON_SITE = [name for name in names("boundaries") if find("boundaries", name).wall_at == "node"]

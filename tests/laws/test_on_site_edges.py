@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from support.faces import closed, on_faces, table
+from support.findings import warnings_of
 from support.slabs import Cluster
 
 from mpilbm.case.case import parse_case
-from mpilbm.case.case_findings import warnings_of
 from mpilbm.core.registry import find, make, names
 from mpilbm.parallel import slabs
 from mpilbm.solids import build

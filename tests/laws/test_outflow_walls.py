@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from support.findings import warnings_of
 from support.slabs import Cluster
 from support.waves import Waves
 
 from mpilbm.case.case import parse_case
-from mpilbm.case.case_findings import warnings_of
 
 
 def leaving(out, nu, lattice="D3Q19", wall="bounce_back", length=32):

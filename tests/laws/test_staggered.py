@@ -5,11 +5,11 @@ from fractions import Fraction
 import h5py
 import numpy as np
 import pytest
+from support.findings import warnings_of
 from support.settings import tables
 from support.slabs import PRECISIONS, Cluster, box
 
 from mpilbm.case.case import parse_case
-from mpilbm.case.case_findings import warnings_of
 from mpilbm.core.errors import CaseError
 from mpilbm.core.registry import find, make, names
 from mpilbm.outputs.core.fields import filled

@@ -10,11 +10,12 @@ from click.testing import CliRunner
 from support.findings import DUCT, OUTLET, PERIODIC, REST, SIDES, force, lines, parts_of, tables
 
 from mpilbm.case.case import parse_case
+from mpilbm.case.velocity_bounds import initial_ranges
 from mpilbm.cli import cli
 from mpilbm.core.errors import CaseError
 from mpilbm.core.files import toml_text
 from mpilbm.model.findings import NOTE, SERIOUS, WARNING, Finding, in_order
-from mpilbm.run.preflight.inspection import initial_ranges, inspect
+from mpilbm.run.preflight.inspection import inspect
 from mpilbm.run.preflight.plan import plan
 from mpilbm.solids import geometry_findings
 

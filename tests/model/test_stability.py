@@ -5,8 +5,8 @@ import runpy
 import pytest
 from support import ROOT
 
+from mpilbm.case import new_case
 from mpilbm.case.case import load_case, parse_case
-from mpilbm.case.new import template
 from mpilbm.case.velocity_bounds import largest_speed
 from mpilbm.core.registry import names
 from mpilbm.model import limits, stability
@@ -210,7 +210,7 @@ def test_no_shipped_case_is_likely_unstable(path):
 
 @pytest.mark.parametrize("dimensions", [2, 3])
 def test_a_new_case_takes_a_reynolds_number_of_1000(tmp_path, dimensions):
-    template.write(tmp_path / "box", dimensions)
+    new_case.write(tmp_path / "box", dimensions)
     path = tmp_path / "box.toml"
     assert level_of(load_case(path, ["fluid.reynolds=1000"])) != "poor"
     assert level_of(load_case(path, ["fluid.reynolds=1000", "collision.name='bgk'"])) == "poor"

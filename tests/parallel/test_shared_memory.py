@@ -7,7 +7,7 @@ import pytest
 from mpilbm.core.errors import CommandError
 from mpilbm.parallel import launcher
 from mpilbm.parallel.ranks import Serial, world
-from mpilbm.run.preflight.installation import machine
+from mpilbm.run.preflight import installation
 
 MPICH = SimpleNamespace(
     get_vendor=lambda: ("MPICH", (5, 0, 2)),
@@ -47,7 +47,7 @@ def test_several_ranks_are_refused_and_one_needs_no_mpi(monkeypatch):
 
 @pytest.mark.usefixtures("_none")
 def test_info_says_it():
-    (fact,) = machine.shared_memory("MPICH 5.0.2")
+    (fact,) = installation.shared_memory("MPICH 5.0.2")
     assert "is missing: runs have one rank" in fact.value
     assert "--shm-size" in fact.fix
-    assert not machine.shared_memory("Open MPI 5.0")
+    assert not installation.shared_memory("Open MPI 5.0")

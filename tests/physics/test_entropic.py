@@ -5,13 +5,13 @@ import ctypes
 import numpy as np
 import pytest
 from support.case_tables import BASE, changed, tables
+from support.findings import warnings_of
 from support.pairs import defined
 from support.slabs import PRECISIONS, Cluster
 
 from mpilbm import codegen
 from mpilbm.backends.cpu import compiler
 from mpilbm.case.case import parse_case
-from mpilbm.case.case_findings import warnings_of
 from mpilbm.core.registry import make, names
 from mpilbm.physics.collisions import unnamed
 from mpilbm.physics.collisions.entropic import relaxation

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from support.coupled import raw, restored, solid, state, walled
+from support.findings import warnings_of
 from support.free_energy import KAPPA, WIDTH, A, binary, layered_flow, waves
 from support.slabs import Cluster
 
 from mpilbm.case.case import parse_case
-from mpilbm.case.case_findings import warnings_of
 from mpilbm.core.errors import CaseError
 from mpilbm.core.registry import make, names
 from mpilbm.physics.couplings import interface_viscosity

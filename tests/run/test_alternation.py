@@ -43,8 +43,11 @@ def test_a_growing_alternation_is_a_finding(tmp_path, capsys, layout):
     assert said[1] == f"serious: boundary.0: {found['message']}"
     first, last = (float(line.split("amplitude of ")[1].split("%")[0]) for line in said)
     assert 2 < first < 10 < last < 20
-    for words in ("in cell (0, ", ") at x- ('equilibrium'), which has grown since step 40",
-                  "give these faces other conditions, raise the viscosity, or use"):  # fmt: skip
+    for words in (
+        "in cell (0, ",
+        ") at x- ('equilibrium'), which has grown since step 40",
+        "give these faces other conditions, raise the viscosity, or use",
+    ):
         assert words in said[1]
 
 
@@ -101,9 +104,11 @@ def test_all_cells_of_small_faces_are_sampled():
 def test_few_cells_of_large_boxes_are_sampled(size):
     walls = [axis + side for axis in "xyz"[: len(size)] for side in "-+"]
     case = make_case(
-        size, [], domain={"size": list(size), "periodic": [False] * len(size)},
+        size,
+        [],
+        domain={"size": list(size), "periodic": [False] * len(size)},
         boundary=[{"name": "bounce_back", "where": walls}],
-    )  # fmt: skip
+    )
     nodes = sampled_nodes(case)
     assert len(nodes) < 30_000
     assert len(nodes) == len(np.unique(nodes, axis=0))

@@ -150,9 +150,13 @@ def test_a_signal_to_the_launcher_ends_all_ranks_with_code_4(tmp_path):
     words += ["--set", "output=[]"]
     environment = launcher.without_launcher() | {"PYTHONPATH": os.pathsep.join(sys.path)}
     process = subprocess.Popen(
-        [MPIRUN, "-n", "2", sys.executable, "-m", "mpilbm", *words], cwd=tmp_path,
-        env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [MPIRUN, "-n", "2", sys.executable, "-m", "mpilbm", *words],
+        cwd=tmp_path,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     try:
         while not (tmp_path / "out/summary.json").exists():
             assert process.poll() is None

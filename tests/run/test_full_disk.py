@@ -23,8 +23,11 @@ from mpilbm.storage.own_files import existing
 
 
 def test_each_kind_of_output_is_tried():
-    own = {name for kind, name, cls in registry.registered()
-           if kind == "outputs" and cls.__module__.startswith("mpilbm.")}  # fmt: skip
+    own = {
+        name
+        for kind, name, cls in registry.registered()
+        if kind == "outputs" and cls.__module__.startswith("mpilbm.")
+    }
     assert set(KINDS) == own
 
 

@@ -47,15 +47,21 @@ def test_sound_that_stays_in_the_box_is_found(tmp_path):
         key=lambda each: "enters" in each["message"],
     )
     assert (fast["severity"], fast["where"]) == ("warning", "boundary.1")
-    for words in ("times as fast as the largest given speed, 0.05 cells/step of boundary.0.velocity"
-                  ": 0.1",
-                  " in cell (", ", 39) at y+", "('equilibrium'", "and too fast first at step ",
-                  "use 'characteristic' there"):  # fmt: skip
+    for words in (
+        "times as fast as the largest given speed, 0.05 cells/step of boundary.0.velocity: 0.1",
+        " in cell (",
+        ", 39) at y+",
+        "('equilibrium'",
+        "and too fast first at step ",
+        "use 'characteristic' there",
+    ):
         assert words in fast["message"], words
     assert "such as 'equilibrium'" not in fast["message"]  # which the face already has
     assert (back["severity"], back["where"]) == ("warning", "boundary.1")
-    for words in ("fluid enters through the outlet y+ ('equilibrium'): through 100% of it",
-                  "and first at step "):  # fmt: skip
+    for words in (
+        "fluid enters through the outlet y+ ('equilibrium'): through 100% of it",
+        "and first at step ",
+    ):
         assert words in back["message"], words
 
 
@@ -132,9 +138,12 @@ def test_fluid_may_leave_through_outlets_only(case, expected):
 def test_inlets_along_a_channel_accelerate_the_flow():
     """The mean at the outlet is 4.75 times the given speed."""
     case = duct(
-        {"name": "free_slip", "where": ["y-"]}, IN | {"velocity": [0.01, 0]},
-        IN | {"where": ["y+"], "velocity": [0, -0.01]}, OUT, size=(60, 16),
-    )  # fmt: skip
+        {"name": "free_slip", "where": ["y-"]},
+        IN | {"velocity": [0.01, 0]},
+        IN | {"where": ["y+"], "velocity": [0, -0.01]},
+        OUT,
+        size=(60, 16),
+    )
     with Simulation(case) as sim:
         assert sim.march.watch._speeds._allowed() > 1.5 * 4.75
 
@@ -150,9 +159,13 @@ def test_initial_speeds_count_after_a_restart(tmp_path):
     rest = {"name": "bounce_back", "where": ["x-", "x+", "y-"]}
     for steps, options in ((EVERY, {}), (4 * EVERY, {"restart": "auto"})):
         case = duct(
-            lid, rest, initial={"u": vortex}, run={"steps": steps}, fluid={"viscosity": 0.01},
+            lid,
+            rest,
+            initial={"u": vortex},
+            run={"steps": steps},
+            fluid={"viscosity": 0.01},
             output=[{"name": "checkpoint", "every": EVERY}],
-        )  # fmt: skip
+        )
         run_case(case, tmp_path, **options)
     findings = [each["message"] for each in summary(tmp_path)["findings"]]
     assert not [message for message in findings if message.startswith("by step")]
@@ -175,8 +188,13 @@ def test_a_time_that_all_evenly_spaced_steps_miss():
     """Of 90 000 steps at most 91 are evaluated at this face, and 1000 steps are a period."""
     swings = IN | {"velocity": ["0.05*sin(2*pi*t/1000)*sin(pi*y/ny)*sin(pi*z/nz)", 0, 0]}
     size = (4, 33, 33)
-    case = make_case(size, [], domain={"size": list(size), "periodic": [False, True, True]},
-                     boundary=[swings, OUT], run={"steps": 90_000})  # fmt: skip
+    case = make_case(
+        size,
+        [],
+        domain={"size": list(size), "periodic": [False, True, True]},
+        boundary=[swings, OUT],
+        run={"steps": 90_000},
+    )
     assert fastest(case, case.boundaries[0])[0] > 0.045
 
 
@@ -184,9 +202,13 @@ def test_a_flow_between_bodies_may_be_fast():
     """A body that closes five sixths of the channel."""
     plug = {"name": "box", "lower": [18, -1], "upper": [22, 10]}
     case = duct(
-        WALLS, IN | {"velocity": [0.02, 0]}, OUT | {"name": "characteristic"}, size=(40, 12),
-        body=[BODY | {"shape": plug}], initial={"u": [0.02, 0]},
-    )  # fmt: skip
+        WALLS,
+        IN | {"velocity": [0.02, 0]},
+        OUT | {"name": "characteristic"},
+        size=(40, 12),
+        body=[BODY | {"shape": plug}],
+        initial={"u": [0.02, 0]},
+    )
     with Simulation(case) as sim:
         sim.run(6 * EVERY)
         assert sim.march.context.totals.fastest > 0.05

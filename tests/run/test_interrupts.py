@@ -15,8 +15,8 @@ import mpilbm
 from mpilbm.core.machine import cache
 from mpilbm.outputs.core.writers import Writers
 from mpilbm.outputs.monitor import MonitorWriter
-from mpilbm.run.ending import stopping
-from mpilbm.run.ending.interrupts import interrupts
+from mpilbm.run import stopping
+from mpilbm.run.interrupts import interrupts
 from mpilbm.solver.solver import Solver
 from mpilbm.storage.background import Background
 from mpilbm.storage.own_files import existing
@@ -213,9 +213,12 @@ def test_an_output_that_fails_leaves_the_state_but_no_further_run(tmp_path, monk
     with mpilbm.Simulation(flow(STEPS, OUTPUTS), directory=tmp_path / "out") as sim:
         with pytest.raises(ZeroDivisionError):
             sim.run()
-        with pytest.raises(mpilbm.UsageError, match=re.escape(
-            "failed at step 10 (ZeroDivisionError: of a plug-in), and cannot continue"
-        )):  # fmt: skip
+        with pytest.raises(
+            mpilbm.UsageError,
+            match=re.escape(
+                "failed at step 10 (ZeroDivisionError: of a plug-in), and cannot continue"
+            ),
+        ):
             sim.run()
         sim.checkpoint(tmp_path / "rescued.h5")
     assert summary(tmp_path / "out")["status"] == "failed"

@@ -56,8 +56,12 @@ def test_a_flow_faster_than_sound_ends_the_run(tmp_path, capsys):
 def test_a_steady_flow_is_checked_at_its_last_step(tmp_path, monkeypatch):
     """That step is a multiple of `steady.every`, not of the steps between checks."""
     monkeypatch.setattr(Solver, "speeds", lambda it: (np.full(6, 0.9 * it.steps), np.zeros(6)))
-    case = make_case((7, 6), [], run={"steps": 30, "steady": {"every": 1, "tolerance": 1e9}},
-                     initial={"u": [0.01, 0]})  # fmt: skip
+    case = make_case(
+        (7, 6),
+        [],
+        run={"steps": 30, "steady": {"every": 1, "tolerance": 1e9}},
+        initial={"u": [0.01, 0]},
+    )
     with pytest.raises(NonFiniteError, match=r"step 1: the flow is faster than sound \(Mach 1.56"):
         run_case(case, tmp_path)
 
@@ -171,8 +175,12 @@ def outlets(lattice, layout):
     """Boundaries that keep values from step to step."""
     made = tables(lattice, layout, "trt", "through", "single")
     made["boundary"][1] = {"name": "grad", "where": made["boundary"][1]["where"]}
-    made["body"] = [{"shape": {"name": "sphere", "centre": [2.5, 6], "radius": 1.2},
-                     "boundary": {"name": "full_way"}}]  # fmt: skip
+    made["body"] = [
+        {
+            "shape": {"name": "sphere", "centre": [2.5, 6], "radius": 1.2},
+            "boundary": {"name": "full_way"},
+        }
+    ]
     return made
 
 
@@ -201,8 +209,9 @@ def test_going_back_restores_all_that_the_next_steps_depend_on(tmp_path, name):
     kept = LastGood(context)
 
     def everything():
-        values = [solver.read_state(group.label, 0, solver.slab.planes) for group in
-                  solver.state_groups]  # fmt: skip
+        values = [
+            solver.read_state(group.label, 0, solver.slab.planes) for group in solver.state_groups
+        ]
         fields = solver.fields(("rho", "u"), 0, solver.slab.planes)
         return [*values, *(each.read() for each in solver.entry_states), *fields.values()]
 

@@ -33,8 +33,11 @@ CHANNEL = {
         {"name": "bounce_back", "where": ["y+"], "velocity": ["0.01*cos(0.2*t)", 0, 0]},
     ],
     "body": [
-        {"label": "ball", "shape": {"name": "sphere", "centre": [4.2, 3, 4], "radius": 1.6},
-         "boundary": {"name": "interpolated"}}
+        {
+            "label": "ball",
+            "shape": {"name": "sphere", "centre": [4.2, 3, 4], "radius": 1.6},
+            "boundary": {"name": "interpolated"},
+        }
     ],
     "run": {"steps": 12, "steady": {"tolerance": 1e-12, "every": 4}},
     "output": [
@@ -51,7 +54,7 @@ CHANNEL = {
         {"name": "box", "label": "b", "from": [0, 0, 0], "to": [4, 4, 4], "every": 4},
         {"name": "surface", "every": 4},
     ],
-}  # fmt: skip
+}
 
 
 def inflow(x, y, z, t):
@@ -72,10 +75,13 @@ def contents(folder: Path) -> dict:
             values[path.name] = path.read_bytes()
         elif path.suffix in (".h5", ".vtkhdf"):
             with h5py.File(path) as file:
-                file.visititems(lambda name, item, path=path: values.update(
-                    {(path.name, name): item[...].tobytes()}
-                    if isinstance(item, h5py.Dataset) and "mpilbm" not in name else {}
-                ))  # fmt: skip
+                file.visititems(
+                    lambda name, item, path=path: values.update(
+                        {(path.name, name): item[...].tobytes()}
+                        if isinstance(item, h5py.Dataset) and "mpilbm" not in name
+                        else {}
+                    )
+                )
     return values
 
 
@@ -134,10 +140,18 @@ def test_comparisons_and_pages_of_a_run(box, monkeypatch):
 @with_mpirun
 @pytest.mark.parametrize(
     ("halo", "sentence"),
-    [("direct", '"direct" needs arrays with an address, opencl has none; set .*"staged" or "auto"'),
-     ("nccl", "'nccl' sends from GPU to GPU, and opencl has no CUDA streams; use 'auto' or 'st"),
-     ("cuda_ipc", "'cuda_ipc' sends from GPU to GPU, and opencl has no CUDA streams; use 'auto'")],
-)  # fmt: skip
+    [
+        (
+            "direct",
+            '"direct" needs arrays with an address, opencl has none; set .*"staged" or "auto"',
+        ),
+        ("nccl", "'nccl' sends from GPU to GPU, and opencl has no CUDA streams; use 'auto' or 'st"),
+        (
+            "cuda_ipc",
+            "'cuda_ipc' sends from GPU to GPU, and opencl has no CUDA streams; use 'auto'",
+        ),
+    ],
+)
 def test_ways_that_need_an_address_are_refused(box, halo, sentence):
     code, output = ranks(2, *sets([*USE, f"halo.name='{halo}'"]))
     assert_reported(code, output, 2, f"halo.name: {sentence}")

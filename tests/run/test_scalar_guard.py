@@ -40,10 +40,15 @@ def test_a_scalar_that_grows_ends_the_run(tmp_path, monkeypatch):
         assert raised.value.exit_code == summary(tmp_path / str(every))["exit_code"] == 3
         ((step, path),) = existing(tmp_path / str(every))
         text = str(raised.value)
-        for words in (f"step {step + 1}: the scalar 'T' is ", "at cell (", "range of its initial "
-                      f"and boundary values is {COLD} to {HOT}", "outside by 10", "of this range",
-                      "raise scalar.T.diffusivity (found 1e-05) or use a finer box",
-                      f"{path} is the last good state"):  # fmt: skip
+        for words in (
+            f"step {step + 1}: the scalar 'T' is ",
+            "at cell (",
+            f"range of its initial and boundary values is {COLD} to {HOT}",
+            "outside by 10",
+            "of this range",
+            "raise scalar.T.diffusivity (found 1e-05) or use a finer box",
+            f"{path} is the last good state",
+        ):
             assert words in text
         messages.append(text.split(" (it was ")[0])
     assert messages[0] == messages[1]
@@ -95,22 +100,25 @@ def test_a_scalar_that_is_not_finite_in_a_finite_flow(tmp_path, monkeypatch, mon
 BOUNDS = {
     "numbers": ({}, (COLD, HOT)),
     "initial formula": ({"initial": {"value": "200 + x"}}, (200.5, HOT)),
-    "formula of places": (
-        {"conditions": [MANY | {"value": "300 + 10*y"}]}, (295.0, 385.0)
-    ),
+    "formula of places": ({"conditions": [MANY | {"value": "300 + 10*y"}]}, (295.0, 385.0)),
     "formula of time": ({"conditions": [MANY | {"value": "300 + 0.1*t"}]}, None),
     "source": ({"source": "1e-3*T"}, None),
     "adiabatic": ({"conditions": [{"name": "flux", "where": ["y-"]}]}, (COLD, COLD)),
     "flux": ({"conditions": [{"name": "flux", "where": ["y-"], "flux": 1e-3}]}, None),
     "surroundings": (
-        {"conditions": [{"name": "robin", "where": ["y-"], "h": 0.1, "ambient": 250}]}, (250, COLD)
+        {"conditions": [{"name": "robin", "where": ["y-"], "h": 0.1, "ambient": 250}]},
+        (250, COLD),
     ),
     "surroundings that heat": (
-        {"conditions": [{"name": "robin", "where": ["y-"], "h": "0.1 - x", "ambient": 250}]}, None
+        {"conditions": [{"name": "robin", "where": ["y-"], "h": "0.1 - x", "ambient": 250}]},
+        None,
     ),
-}  # fmt: skip
-BODY = {"label": "b", "shape": {"name": "sphere", "centre": [12, 4], "radius": 2.2},
-        "boundary": {"name": "bounce_back"}}  # fmt: skip
+}
+BODY = {
+    "label": "b",
+    "shape": {"name": "sphere", "centre": [12, 4], "radius": 2.2},
+    "boundary": {"name": "bounce_back"},
+}
 ON_BODY = {
     "held": ({"value": 500}, (COLD, 500)),
     "heated": ({"flux": 0.01}, None),
@@ -123,8 +131,11 @@ def through(conditions):
     """These conditions, and values where the fluid passes."""
     named = {face for each in conditions for face in each["where"]}
     inlet, outlet = {"name": "value", "value": COLD}, {"name": "outflow"}
-    more = [each | {"where": [face]} for face, each in (("x-", inlet), ("x+", outlet))
-            if face not in named]  # fmt: skip
+    more = [
+        each | {"where": [face]}
+        for face, each in (("x-", inlet), ("x+", outlet))
+        if face not in named
+    ]
     return [*conditions, *more]
 
 

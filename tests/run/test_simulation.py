@@ -99,8 +99,12 @@ def test_findings_are_those_of_check():
 
 
 def test_a_steady_flow_ends_a_run_with_a_reason():
-    case = make_case((7, 6), [], initial={"u": [0.01, 0]},
-                     run={"steps": 100, "steady": {"every": 10, "tolerance": 0.1}})  # fmt: skip
+    case = make_case(
+        (7, 6),
+        [],
+        initial={"u": [0.01, 0]},
+        run={"steps": 100, "steady": {"every": 10, "tolerance": 0.1}},
+    )
     with simulation(case) as sim:
         sim.run(50)
         assert sim.step == 10
@@ -153,10 +157,15 @@ def test_wrong_arguments_of_run(arguments, sentence):
 def test_an_unstable_flow_is_reported_with_its_step(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with (
-        simulation(cavity(fluid={"viscosity": 1e-6}, run={"steps": 5000},
-                          boundary=[*WALLS[:1], WALLS[1] | {"velocity": [0.5, 0]}])) as sim,
+        simulation(
+            cavity(
+                fluid={"viscosity": 1e-6},
+                run={"steps": 5000},
+                boundary=[*WALLS[:1], WALLS[1] | {"velocity": [0.5, 0]}],
+            )
+        ) as sim,
         pytest.raises(mpilbm.NonFiniteError, match=r"step \d+: .*without an output folder"),
-    ):  # fmt: skip
+    ):
         sim.run()
     assert list(tmp_path.iterdir()) == []
 
@@ -165,9 +174,12 @@ def test_an_unstable_flow_is_reported_with_its_step(tmp_path, monkeypatch):
 
 
 def test_fields_have_the_values_and_shapes_of_snapshots(tmp_path):
-    case = make_case((5, 4, 7), [], initial={"u": ["0.02*sin(2*pi*z/nz)", 0, 0.01]},
-                     body=[BALL | {"shape": {"name": "sphere", "centre": [2, 2, 3],
-                                             "radius": 1.1}}])  # fmt: skip
+    case = make_case(
+        (5, 4, 7),
+        [],
+        initial={"u": ["0.02*sin(2*pi*z/nz)", 0, 0.01]},
+        body=[BALL | {"shape": {"name": "sphere", "centre": [2, 2, 3], "radius": 1.1}}],
+    )
     names = ["rho", "u", "vorticity", "q_criterion"]
     with simulation(case) as sim:
         sim.run(3)
@@ -204,9 +216,15 @@ def test_a_layout_of_fluid_cells_has_density_one_in_solids():
 
 def test_the_fields_of_a_staggered_lattice_are_at_all_nodes():
     case = parse_case(
-        CAVITY | {"lattice": {"name": "D3Q13"}, "collision": {"name": "mrt"}, "boundary": [],
-                  "domain": {"size": [6, 4, 4], "periodic": [True] * 3}}, "a.toml",
-    )  # fmt: skip
+        CAVITY
+        | {
+            "lattice": {"name": "D3Q13"},
+            "collision": {"name": "mrt"},
+            "boundary": [],
+            "domain": {"size": [6, 4, 4], "periodic": [True] * 3},
+        },
+        "a.toml",
+    )
     with simulation(case) as sim:
         sim.set_field("u", lambda x, y, z: (0.01, 0.0 * x, 0.0))
         assert sim.field("u").shape == (4, 4, 6, 3)
@@ -412,9 +430,16 @@ def test_after_the_end_calls_are_refused_but_the_step_is_known():
     sim.close()
     sim.close()
     assert (sim.step, sim.time, sim.case.title) == (2, 2.0, "")
-    for call in (sim.run, sim.sums, sim.forces, lambda: sim.field("u"), lambda: sim.march,
-                 lambda: sim.save("a"), lambda: sim.set_field("u", 0),
-                 lambda: sim.planes):  # fmt: skip
+    for call in (
+        sim.run,
+        sim.sums,
+        sim.forces,
+        lambda: sim.field("u"),
+        lambda: sim.march,
+        lambda: sim.save("a"),
+        lambda: sim.set_field("u", 0),
+        lambda: sim.planes,
+    ):
         with pytest.raises(mpilbm.UsageError, match="this simulation is closed; create another"):
             call()
 

@@ -14,8 +14,8 @@ from support.runs import flow, run_case
 from mpilbm.core.errors import StoppedEarly, Terminated
 from mpilbm.core.machine import cache
 from mpilbm.parallel.ranks import Serial
-from mpilbm.run.ending.stopping import INTERVAL, Signals, Stopping, time_limit
 from mpilbm.run.progress import Progress, say
+from mpilbm.run.stopping import INTERVAL, Signals, Stopping, time_limit
 from mpilbm.solver.solver import Solver
 from mpilbm.storage.own_files import existing
 

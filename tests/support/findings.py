@@ -1,5 +1,7 @@
 """Cases for the findings of `mpilbm check`, and the findings as text."""
 
+from mpilbm.case.case_findings import of_case
+from mpilbm.model.findings import in_order
 from mpilbm.parallel.slabs import split
 from mpilbm.run.preflight.plan import plan
 from mpilbm.solids import build, diagnose
@@ -28,6 +30,11 @@ def force(*value):
 
 def lines(case) -> list[str]:
     return [found.line for found in plan(case).findings]
+
+
+def warnings_of(case) -> tuple[str, ...]:
+    """The findings from numbers and formulas alone as sentences, the most serious first."""
+    return tuple(map(str, in_order(of_case(case))))
 
 
 def parts_of(case, slabs):

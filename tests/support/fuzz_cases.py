@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from mpilbm.case.case import schema
-from mpilbm.case.new.template import TEXT, VARIANTS
+from mpilbm.case.new_case import TEXT, VARIANTS
 from mpilbm.core.files import toml_text
 from support import fuzz_values as values
 

@@ -1,26 +1,141 @@
 """All tables of a case file, and their JSON schema."""
 
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from mpilbm.backends import Backend
-from mpilbm.case.tables.bodies import Body
+from mpilbm.case.tables import MOST_STEPS, Label, Positive, Title, default
 from mpilbm.case.tables.fluids import FluidTable, InitialTable, Viscosity
-from mpilbm.case.tables.run import Run
-from mpilbm.case.tables.scalars import Buoyancy, ScalarTable
-from mpilbm.case.tables.scales import UnitsTable
-from mpilbm.case.tables.values import Title, default
+from mpilbm.case.tables.scalars import Buoyancy, ScalarTable, of_body, one_condition
+from mpilbm.case.tables.units import UnitsTable
 from mpilbm.core.choice import Choice
+from mpilbm.core.quantity import SECONDS, STEPS
 from mpilbm.core.registry import Parameters, registered
 from mpilbm.layouts import Layout
-from mpilbm.model.box import Domain, Precision
+from mpilbm.model.box import Domain, Precision, Size
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.collisions import Collision
 from mpilbm.physics.couplings import Coupling
 from mpilbm.physics.forcing import Forcing
 from mpilbm.physics.lattices import Lattice
+from mpilbm.physics.scalars.boundaries import ScalarBoundary
+
+VELOCITY = "velocity"  # what `Steady` compares by default
+
+
+class Steady(Parameters):
+    """Stop when the flow changes by less than the tolerance in `every` steps.
+
+    The change is |u - u_previous| / |u| over the fluid cells, or |k - k_previous| / |k| of the
+    number k of the output that `of` names, such as the permeability.
+    """
+
+    every: Annotated[Size, STEPS] = Field(
+        description="steps from one comparison to the next", examples=[1000]
+    )
+    tolerance: Positive = Field(
+        description="largest relative change between two comparisons", examples=[1e-6]
+    )
+    of: str = Field(
+        VELOCITY,
+        description="`velocity`, or the name of an output of the case that offers a number",
+        examples=["permeability"],
+    )
+
+
+class Run(Parameters):
+    """The last step of the run, and two conditions that end it earlier."""
+
+    steps: Annotated[int, STEPS] = Field(
+        ge=0,
+        lt=MOST_STEPS + 1,
+        description="last step of the run, counted from the first start",
+        examples=[10000],
+    )
+    steady: Steady | None = Field(
+        None,
+        description="stop when the flow is steady",
+        examples=[{"every": 1000, "tolerance": 1e-6}],
+    )
+    walltime: Annotated[Positive | None, SECONDS] = Field(
+        None,
+        description="seconds after which the run writes a checkpoint and stops",
+        examples=[3600],
+    )
+
+    @property
+    def last(self) -> int:
+        """The step up to which values that change with time are checked."""
+        return self.steps
+
+    @property
+    def compares_velocity(self) -> bool:
+        """Whether the velocity of all cells is compared with the previous one."""
+        return self.steady is not None and self.steady.of == VELOCITY
+
+
+class UnreadRun(Run):
+    """Replaces a [run] table that has errors while the other tables are checked."""
+
+    steps: int = MOST_STEPS
+
+    @property
+    def last(self) -> int:
+        """Values that change with time are checked at t = 0 only."""
+        return 0
+
+
+OnScalar = Annotated[
+    ScalarBoundary, Choice("scalar_boundaries", of_body), BeforeValidator(one_condition)
+]
+
+
+class Body(Parameters):
+    """A solid in the flow: a shape or the solid cells of a mask file, with its own boundary.
+
+    A shape that reaches through a periodic face continues at the opposite face. There, formulas of
+    its `velocity` and the torque on it refer to the coordinates in which the shape is given, as if
+    the body were in one piece: its centre may lie on a face or outside the box. This requires a
+    body shorter than the box along this axis. A shape that is infinite along a periodic axis, or
+    longer than four boxes, is not repeated along this axis.
+    """
+
+    label: Label = Field(
+        "", description="name of the body in files and outputs; empty: its index", examples=["ball"]
+    )
+    shape: Annotated[Any, Choice("shapes")] = Field(
+        None, description="shape of the body; or give mask"
+    )
+    mask: str | None = Field(
+        None,
+        description="file of the cells: 0 is fluid, any other value is solid; or give shape",
+        examples=["rock.npy"],
+    )
+    boundary: Annotated[Boundary, Choice("boundaries")] = Field(
+        description="condition on the surface"
+    )
+
+    scalar: dict[str, OnScalar] = Field(
+        {},
+        description="condition on each scalar, by its label: value, flux, h and ambient, or "
+        "conjugate; without an entry the body is adiabatic",
+        examples=[{"T": {"value": 1.0}}],
+    )
+
+    @model_validator(mode="after")
+    def _one_solid(self) -> Self:
+        """Exactly one of shape and mask; no `where` in the boundary."""
+        if (self.shape is None) == (self.mask is None):
+            found = "neither" if self.shape is None else "both"
+            raise ValueError(f"has {found} of shape and mask; give exactly one")
+        if self.boundary.where:
+            raise ValueError(
+                "boundary.where names faces of the box, but a body's boundary is its surface; "
+                "remove where"
+            )
+        return self
 
 
 def _table_or_array(value: object) -> str:

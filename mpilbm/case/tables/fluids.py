@@ -5,8 +5,8 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from mpilbm.case.tables.random_flow import RandomFlow
-from mpilbm.case.tables.values import Label, Positive, default
+from mpilbm.case.random_flow import RandomFlow
+from mpilbm.case.tables import Label, Positive, default
 from mpilbm.core.choice import Choice
 from mpilbm.core.formulas.values import PositiveValue, Value
 from mpilbm.core.quantity import LENGTH, RHO, STEPS, VELOCITY, VISCOSITY

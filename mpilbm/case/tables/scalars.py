@@ -5,7 +5,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from mpilbm.case.tables.values import Positive, default
+from mpilbm.case.tables import Positive, default
 from mpilbm.core.choice import Choice
 from mpilbm.core.files.toml_text import shown
 from mpilbm.core.formulas.parser import FUNCTIONS, NAMES
@@ -89,8 +89,10 @@ class ScalarTable(Parameters):
     @classmethod
     def _free(cls, label: str) -> str:
         if label in TAKEN:
-            raise ValueError(f"found '{label}', which formulas or outputs use; allowed: any other "
-                             "name; call it T or c")  # fmt: skip
+            raise ValueError(
+                f"found '{label}', which formulas or outputs use; allowed: any other "
+                "name; call it T or c"
+            )
         return label
 
     @model_validator(mode="after")
@@ -154,14 +156,18 @@ def one_condition(table: Any) -> Any:
     """The table of a body's condition; ValueError if its keys do not select one condition."""
     keys = table if isinstance(table, dict) else {}
     if "where" in keys:
-        raise ValueError("where names faces of the box, but this condition holds at the surface of "
-                         "the body; remove where")  # fmt: skip
+        raise ValueError(
+            "where names faces of the box, but this condition holds at the surface of "
+            "the body; remove where"
+        )
     given = [key for key in BODY_KINDS if key in keys]
     if "name" in keys or len(given) == 1 or table == {}:
         return table
     found = " and ".join(given) or shown(table)
-    raise ValueError(f"found {found}; allowed: a table with one of the keys {', '.join(BODY_KINDS)}"
-                     ", or {} for an adiabatic body; write {value = 1.0}")  # fmt: skip
+    raise ValueError(
+        f"found {found}; allowed: a table with one of the keys {', '.join(BODY_KINDS)}"
+        ", or {} for an adiabatic body; write {value = 1.0}"
+    )
 
 
 def lattices(dimensions: int) -> list[str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mpilbm.case.given.earlier_names import with_present_names
+from mpilbm.case.typed_keys import with_present_names
 from mpilbm.core.errors import CaseError, CommandError
 from mpilbm.core.files.file_digest import DamagedFileError, NoDigestError, verify
 from mpilbm.core.files.hdf5 import open_file

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
-from mpilbm.case.tables.values import Label
+from mpilbm.case.tables import Label
 from mpilbm.core.quantity import STEPS
 from mpilbm.outputs import Output
 from mpilbm.outputs.core.base import next_multiple

@@ -114,7 +114,6 @@ class Alternation:
             self._alarm.update(ratio, lambda: self._finding(step, node, ratio, since))
 
     def _largest(self) -> tuple[float, tuple[int, ...]]:
-        """The largest amplitude on this slab, and its node."""
         samples = [sample() for _, sample in self._samples]
         if not len(self._nodes):
             return -1.0, ()

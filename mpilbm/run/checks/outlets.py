@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mpilbm.case.case import Case
-from mpilbm.case.velocity_bounds import outward_speed, sampled
+from mpilbm.case.velocity_bounds import at_face, outward_speed
 from mpilbm.model.findings import WARNING, Finding, either
 from mpilbm.outputs import Context
 from mpilbm.parallel.agree import together
@@ -81,8 +81,7 @@ def _densities(case: Case, face: str, boundary: Boundary) -> tuple[float, float]
     given = getattr(boundary, "rho", None)
     if given is None:
         return None
-    alone = boundary.model_copy(update={"where": (face,)})
-    _, (rho,) = sampled(case, alone, None, (given,))
+    _, rho = at_face(case, boundary, face, given)
     return float(rho.min()), float(rho.max())
 
 
@@ -125,12 +124,12 @@ class FaceCells:
 
     def area(self, face: str) -> float:
         """The number of fluid cells at a face, from the share of the sampled ones; collective."""
-        sides = [n for n, axis in zip(self._case.domain.size, "xyz", strict=False)
-                 if axis != face[0]]  # fmt: skip
+        sides = [
+            n for n, axis in zip(self._case.domain.size, "xyz", strict=False) if axis != face[0]
+        ]
         return prod(sides) * self.fluid[face]
 
     def _split(self, values: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-        """The part of each face in the values of all nodes of this slab."""
         begin = 0
         for face, nodes in self._nodes.items():
             yield face, values[begin : begin + len(nodes)]
@@ -141,37 +140,25 @@ class FaceCells:
         if not self._nodes:
             return {}
         self._points.prepare()
-        u = self._points.start()()["u"].astype(np.float64)  # finite: Totals.check comes before
+        flow = self._points.start()()["u"].astype(np.float64)  # finite: Totals.check comes before
         here, solid = {}, dict(self._split(self._points.solid))
-        for face, values in self._split(u):
-            fluid = ~solid[face]
-            here[face] = self._of(face, values[fluid], self._nodes[face][fluid], limit)
+        for face, values in self._split(flow):
+            u, nodes = values[~solid[face]], self._nodes[face][~solid[face]]
+            here[face] = Through(-1.0, (), 0.0, 0, 0)
+            if len(u):
+                inward = u[:, "xyz".index(face[0])] * (1 if face[1] == "-" else -1)
+                squares = np.square(u).sum(axis=1)
+                first, entering = int(squares.argmax()), int((inward > limit).sum())
+                speed, node = float(np.sqrt(squares[first])), tuple(nodes[first].tolist())
+                here[face] = Through(speed, node, float(inward.max()), entering, len(u))
         parts = self._context.comm.allgather(here)
         return {face: _joined([part[face] for part in parts]) for face in here}
 
-    @staticmethod
-    def _of(face: str, u: np.ndarray, nodes: np.ndarray, limit: float) -> Through:
-        """The flow at cells of a face on this slab; u: (n, D)."""
-        if not len(u):
-            return Through(-1.0, (), 0.0, 0, 0)
-        inward = u[:, "xyz".index(face[0])] * (1 if face[1] == "-" else -1)
-        squares = np.square(u).sum(axis=1)
-        first = int(squares.argmax())
-        node = tuple(nodes[first].tolist())
-        entering = int((inward > limit).sum())
-        return Through(float(np.sqrt(squares[first])), node, float(inward.max()), entering, len(u))
-
 
 def _joined(parts: Sequence[Through]) -> Through:
-    """The flow at a face, from that on each slab."""
-    fastest = max(parts, key=lambda part: part.speed)
-    return Through(
-        fastest.speed,
-        fastest.node,
-        max(part.inward for part in parts),
-        sum(part.entering for part in parts),
-        sum(part.fluid for part in parts),
-    )
+    _, _, inward, entering, fluid = zip(*parts, strict=True)
+    speed, node, *_ = max(parts, key=lambda part: part.speed)
+    return Through(speed, node, max(inward), sum(entering), sum(fluid))
 
 
 class Outlets:
@@ -203,9 +190,10 @@ class Outlets:
         case, name, first = self._context.case, self.names[face], self._repeated[face].first
         key = next(f"boundary.{k}" for k, each in enumerate(case.boundaries) if face in each.where)
         return Finding(
-            WARNING, key,
+            WARNING,
+            key,
             f"by step {step}, and first at step {first}, fluid enters through the outlet {face} "
             f"('{name}'): through {flow.share:.0%} of it, with up to {flow.inward:.2g} cells/step; "
             "the flow there depends on what the boundary assumes beyond the face, or sound stays "
             f"in the box; {either('move the outlet further downstream', *still(case, name))}",
-        )  # fmt: skip
+        )

@@ -40,7 +40,7 @@ def closed_faces(case: Case) -> Iterator[str]:
 
 
 def on_slab(nodes: Nodes, slab: Slab) -> Nodes:
-    """Those of the nodes that are on a slab."""
+    """The nodes that are on a slab."""
     return nodes[(nodes[:, 0] >= slab.begin) & (nodes[:, 0] < slab.end)]
 
 
@@ -70,18 +70,18 @@ def place(case: Case, node: Sequence[int]) -> Place:
     plane, row, x = node
     cell = (x, plane) if case.dimensions == 2 else (x, row, plane)
     text = f"cell ({', '.join(map(str, cell))})"
-    faces = [face for face in closed_faces(case) if _touches(case, cell, face)]
-    here = {f"boundary.{k}": each.name
-            for face in faces for k, each in enumerate(case.boundaries)
-            if face in each.where}  # fmt: skip
+    ends = [{0: "-", n - 1: "+"} for n in case.domain.size]
+    at = [f"{axis}{end[k]}" for axis, k, end in zip("xyz", cell, ends, strict=False) if k in end]
+    faces = [face for face in closed_faces(case) if face in at]
+    here = {
+        f"boundary.{k}": each.name
+        for face in faces
+        for k, each in enumerate(case.boundaries)
+        if face in each.where
+    }
     if not here:
         return Place(text, "", "")
     names = dict.fromkeys(here.values())
     text += f" at {' and '.join(faces)} ({' and '.join(map(repr, names))})"
     other = "" if SAFEST in names else f", such as '{SAFEST}'"
     return Place(text, next(iter(here)), f"give these faces other conditions{other}")
-
-
-def _touches(case: Case, cell: Sequence[int], face: str) -> bool:
-    axis = "xyz".index(face[0])
-    return cell[axis] == (0 if face[1] == "-" else case.domain.size[axis] - 1)

@@ -12,8 +12,7 @@ most of them are solid.
 """
 
 from mpilbm.case.case import Case
-from mpilbm.case.checks import owners
-from mpilbm.case.velocity_bounds import fastest, initial_range, largest_speed
+from mpilbm.case.velocity_bounds import fastest, initial_ranges, largest_speed
 from mpilbm.core.formulas.values import CellValue
 from mpilbm.model.findings import WARNING, Finding, either
 from mpilbm.outputs import Context
@@ -42,7 +41,7 @@ def bounded(case: Case) -> bool:
         or len(densities) > 1
         or not all(isinstance(rho, int | float) for rho in densities)
     )
-    return not driven and any(fastest(case, each, shape)[0] for _, each, shape in owners(case))
+    return not driven and any(fastest(case, each, shape)[0] for _, each, shape in case.conditions())
 
 
 class Speeds:
@@ -57,10 +56,11 @@ class Speeds:
         self._bounded = bounded(self._case)
         self._given, self._key = largest_speed(self._case)
         if self._bounded and context.first_step:  # a restart
-            self._given, self._key = on_root(context.comm, self._with_initial)
+            ranges = on_root(context.comm, initial_ranges, self._case)
+            self._given, self._key = largest_speed(self._case, ranges)
         self._timed = any(
             CellValue("u", value, self._case.dimensions).timed
-            for _, each, _ in owners(self._case)
+            for _, each, _ in self._case.conditions()
             for value in getattr(each, "velocity", None) or ()
         )
         self._alarm = Alarm(context, LEVELS)
@@ -89,11 +89,6 @@ class Speeds:
         at_outlets = self._outlets.check(step, max(context.totals.fastest, self._given))
         if self._bounded and (step <= self._case.run.last or not self._timed):
             self._compare(step, (speed, plane), at_outlets)
-
-    def _with_initial(self) -> tuple[float, str]:
-        """The largest given speed and its key, with the initial fields of the case."""
-        fluids = self._case.fluids
-        return largest_speed(self._case, [initial_range(self._case, each) for each in fluids])
 
     def _compare(self, step: int, most: tuple[float, int], at_outlets: dict[str, Through]) -> None:
         """Compare the speed in the box, or that at outlets, with its limit; collective."""
@@ -149,9 +144,10 @@ class Speeds:
         here = place(self._case, node)
         fix = either(here.fix, RAISE, OTHER, *still(self._case, outlet))
         return Finding(
-            WARNING, here.key or self._key,
+            WARNING,
+            here.key or self._key,
             f"by step {step} the flow is {ratio:.3g} times as fast as the largest given speed, "
             f"{self._given:.3g} cells/step of {self._key}: {speed:.3g} in {here.text}, and too "
             f"fast first at step {self._repeated.first}: it is unstable, or sound stays in the "
             f"box; {fix}",
-        )  # fmt: skip
+        )

@@ -15,6 +15,7 @@ from mpilbm.case.model import Case
 from mpilbm.codegen import generate
 from mpilbm.codegen.program import Program
 from mpilbm.core.errors import CommandError
+from mpilbm.core.quantity import whole_type
 from mpilbm.core.registry import KINDS, UnknownKind, UnknownName, find, names
 
 LIMITS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<=", "multiple_of": "multiple of"}
@@ -46,8 +47,8 @@ def _parameter(key: str, field: FieldInfo) -> dict:
         for word, sign in LIMITS.items()
         if hasattr(note, word)
     ]
-    required = field.is_required()
-    parameter = {"name": key, "type": _type_text(field), "limits": limits, "required": required}
+    required, hint = field.is_required(), _annotation_text(whole_type(field))
+    parameter = {"name": key, "type": hint, "limits": limits, "required": required}
     parameter["description"] = field.description or ""
     if not required:
         default = field.get_default(call_default_factory=True)
@@ -55,16 +56,8 @@ def _parameter(key: str, field: FieldInfo) -> dict:
     return parameter
 
 
-def _type_text(field: FieldInfo) -> str:
-    """`int`, `tuple[float, ...]`, `one of the equilibria`: the annotation without module names."""
-    for note in field.metadata:
-        if hasattr(note, "kind"):
-            return f"one of the {note.kind}"
-    return _annotation_text(field.annotation)
-
-
 def _annotation_text(annotation: Any) -> str:
-    """A type as in a signature, without the tags that distinguish its forms."""
+    """`tuple[float, ...]`, `one of the equilibria`: a type without its modules and tags."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         chosen = [str(note) for note in inner[1:] if hasattr(note, "kind")]

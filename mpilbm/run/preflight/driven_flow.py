@@ -70,7 +70,6 @@ def pushes(case: Case) -> list[Push]:
 
 
 def _forces(case: Case, axis: int, t: np.ndarray) -> Iterator[Cause]:
-    """(key, mean acceleration at t, shear) of each body force."""
     for fluid in case.fluids:
         value = fluid.force.value[axis] if fluid.force else 0
         key = f"{case.key(fluid, 'force')}.value"
@@ -88,8 +87,9 @@ def _forces(case: Case, axis: int, t: np.ndarray) -> Iterator[Cause]:
 def _sampled(case: Case, text: str, t: np.ndarray) -> np.ndarray:
     """The values of a formula at times t and evenly spaced points of the box, (times, x, y, z)."""
     formula, size = Formula(text), (*case.domain.size, 1)[:3]
-    counts = [min(n, ALONG) if axis in formula.names else 1
-              for n, axis in zip(size, "xyz", strict=True)]  # fmt: skip
+    counts = [
+        min(n, ALONG) if axis in formula.names else 1 for n, axis in zip(size, "xyz", strict=True)
+    ]
     at = [(np.arange(m) + 0.5) * n / m for n, m in zip(size, counts, strict=True)]
     known = dict(zip("xyz", np.meshgrid(*at, indexing="ij", sparse=True), strict=True))
     box = dict(zip(("nx", "ny", "nz"), size, strict=True))
@@ -99,7 +99,7 @@ def _sampled(case: Case, text: str, t: np.ndarray) -> np.ndarray:
 
 
 def _densities(case: Case, axis: int, t: np.ndarray) -> Iterator[Cause]:
-    """Like _forces for a pressure difference cs2 (rho_- - rho_+) between the faces of an axis."""
+    """The cause by a pressure difference cs2 (rho_- - rho_+) between the faces of an axis."""
     ends = {}
     for index, boundary in enumerate(case.boundaries):
         for face in boundary.where:
@@ -117,7 +117,7 @@ def _densities(case: Case, axis: int, t: np.ndarray) -> Iterator[Cause]:
 
 
 def _jumps(case: Case, axis: int, t: np.ndarray) -> Iterator[Cause]:
-    """Like _forces for pressure jumps between periodic faces."""
+    """The causes by pressure jumps between periodic faces."""
     for index, boundary in enumerate(case.boundaries):
         jump = getattr(boundary, "rho_jump", None)
         if jump is not None and boundary.where[0][0] == "xyz"[axis]:

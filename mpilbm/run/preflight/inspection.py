@@ -4,6 +4,7 @@ A check is a function in the CHECKS of one of three modules: case_findings (numb
 geometry_findings (solids and links), or this one (both, and initial fields).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import inf, sqrt
@@ -13,7 +14,7 @@ import numpy as np
 from mpilbm.case import case_findings
 from mpilbm.case.checks import given_speeds, problems_with
 from mpilbm.case.model import Case, Fluid
-from mpilbm.case.velocity_bounds import InitialRange, initial_range, largest_speed
+from mpilbm.case.velocity_bounds import InitialRange, largest_speed
 from mpilbm.core.registry import make
 from mpilbm.core.units import mach, reynolds
 from mpilbm.model.findings import SERIOUS, WARNING, Finding, in_order
@@ -86,11 +87,6 @@ class Inspected:
         return int(np.argmax(u)) if any(u) else None
 
 
-def initial_ranges(case: Case) -> tuple[InitialRange, ...]:
-    """The ranges of all fluids; raises CaseError like InitialFields.evaluate."""
-    return tuple(initial_range(case, fluid) for fluid in case.fluids)
-
-
 @np.errstate(over="ignore", invalid="ignore")  # infinite estimates are reported like others
 def inspect(case: Case, parts: list, initial: tuple[InitialRange, ...] = ()) -> list[Finding]:
     """All findings of a case, the most serious first; see Inspected."""
@@ -100,21 +96,20 @@ def inspect(case: Case, parts: list, initial: tuple[InitialRange, ...] = ()) -> 
     return in_order(found + geometry_findings.findings(case, parts))
 
 
-def driven_speeds(seen: Inspected) -> list[Finding]:
+def driven_speeds(seen: Inspected) -> Iterator[Finding]:
     """Forces and pressure differences that accelerate the flow too much."""
-    case, found, cs = seen.case, [], sqrt(seen.case.lattice.cs2)
+    case, cs = seen.case, sqrt(seen.case.lattice.cs2)
     for push, speed in seen.pushes:
         number = mach(speed, case.lattice.cs2)
         if number > FAST:
-            found.append(Finding(
-                SERIOUS if number > 1 else WARNING, " and ".join(push.keys),
+            text = (
                 f"accelerates the flow along {'xyz'[push.axis]} to about {speed:.3g} cells/step "
                 f"in {case.run.steps:,} steps (estimate), the Mach number {_plain(number)}; the "
                 f"method is accurate below {TARGET:g} ({TARGET * cs:.2g} cells/step) and fails "
                 f"near 1; reduce it by a factor of about {_plain(number / TARGET)}, or raise the "
-                "viscosity",
-            ))  # fmt: skip
-    return found
+                "viscosity"
+            )
+            yield Finding(SERIOUS if number > 1 else WARNING, " and ".join(push.keys), text)
 
 
 def _plain(number: float) -> str:
@@ -122,62 +117,59 @@ def _plain(number: float) -> str:
     return f"{float(f'{number:.2g}'):,g}"
 
 
-def pressure_heads(seen: Inspected) -> list[Finding]:
+def pressure_heads(seen: Inspected) -> Iterator[Finding]:
     """Forces towards a wall, whose pressure compresses the fluid."""
-    case, found = seen.case, []
+    case = seen.case
     for push, _ in seen.pushes:
         length, name = case.domain.size[push.axis], "xyz"[push.axis]
         change = push.largest * length / float(case.lattice.cs2)
         if driven_flow.is_closed(case, push.axis) and change > COMPRESSED:
-            found.append(Finding(
-                SERIOUS if change > STRONGLY else WARNING, " and ".join(push.keys),
+            text = (
                 f"acts along {name}, where walls stop the flow: from {name}- to {name}+ the "
                 f"density changes by {change:.0%}; allowed for a nearly incompressible flow: "
-                f"{COMPRESSED:.0%}; reduce the force, or leave out its constant part",
-            ))  # fmt: skip
-    return found
+                f"{COMPRESSED:.0%}; reduce the force, or leave out its constant part"
+            )
+            severity = SERIOUS if change > STRONGLY else WARNING
+            yield Finding(severity, " and ".join(push.keys), text)
 
 
-def densities(seen: Inspected) -> list[Finding]:
+def densities(seen: Inspected) -> Iterator[Finding]:
     """Densities that differ too much, or are far from 1."""
-    case = seen.case
-    if case.coupling:
-        return []
-    key = f"{case.fluids[0].initial.where}.rho"
+    if seen.case.coupling:
+        return
+    key = f"{seen.case.fluids[0].initial.where}.rho"
     ranges = [(key, each.least, each.largest) for each in seen.initial]
-    ranges += driven_flow.density_ranges(case)
+    ranges += driven_flow.density_ranges(seen.case)
     if not ranges:
-        return []
+        return
     least, largest = min(ranges, key=lambda each: each[1]), max(ranges, key=lambda each: each[2])
     low, high = least[1], largest[2]
-    found, change = [], 2 * (high - low) / (high + low)
+    change = 2 * (high - low) / (high + low)
     if change > COMPRESSED:
-        found.append(Finding(
-            SERIOUS if change > STRONGLY else WARNING,
-            " and ".join(dict.fromkeys((least[0], largest[0]))),
+        text = (
             f"the densities {low:.4g} and {high:.4g} differ by {change:.0%}; allowed for a nearly "
             f"incompressible flow: {COMPRESSED:.0%}; choose closer densities: the pressure is "
-            "cs2 rho",
-        ))  # fmt: skip
+            "cs2 rho"
+        )
+        where = " and ".join(dict.fromkeys((least[0], largest[0])))
+        yield Finding(SERIOUS if change > STRONGLY else WARNING, where, text)
     for key, low, high in ranges:
         if low > 1 + STRONGLY or high < 1 - STRONGLY:
-            found.append(Finding(
-                WARNING, key,
+            text = (
                 f"found {low if low == high else (low + high) / 2:.4g}; moving walls and "
                 "rounding assume densities near 1 in lattice units; give 1, or with [units] a "
-                'text with its unit, such as "998 kg/m^3"',
-            ))  # fmt: skip
-    return found
+                'text with its unit, such as "998 kg/m^3"'
+            )
+            yield Finding(WARNING, key, text)
 
 
-def verdicts(seen: Inspected) -> list[Finding]:
+def verdicts(seen: Inspected) -> Iterator[Finding]:
     """The verdicts on the grid Reynolds number and on tau.
 
     Verdicts at an estimated speed are at most warnings. If the speed is known, the grid Reynolds
     number replaces the verdict on a small tau of an uncoupled fluid. Mach numbers are checked for
     each key that gives a velocity.
     """
-    found = []
     given, key = seen.given
     at = f"speed {given:.3g} of {key}" if given else f"estimated speed {seen.speed:.3g}"
     for fluid in seen.case.fluids:
@@ -185,14 +177,13 @@ def verdicts(seen: Inspected) -> list[Finding]:
         usable = partial(is_usable, seen.case, fluid)
         for what, value, sentence, level in of_fluid(seen.case, fluid, seen.speed, usable):
             decided = what == "tau" and seen.speed and float(value) < 1 and not seen.case.coupling
-            if level in SEVERITY and what != "Mach" and not decided:
-                uses_speed = what == "grid Reynolds"
-                uncertain = uses_speed and not given and level == "poor"
-                found.append(Finding(
-                    WARNING if uncertain else SEVERITY[level], where,
-                    f"{what} = {value}{f' at the {at}' * uses_speed}: {sentence}",
-                ))  # fmt: skip
-    return found
+            if level not in SEVERITY or what == "Mach" or decided:
+                continue
+            severity, place = SEVERITY[level], ""
+            if what == "grid Reynolds":
+                severity = WARNING if not given and level == "poor" else severity
+                place = f" at the {at}"
+            yield Finding(severity, where, f"{what} = {value}{place}: {sentence}")
 
 
 def is_usable(case: Case, fluid: Fluid, lattice: str, collision: str) -> bool:
@@ -213,57 +204,46 @@ def is_usable(case: Case, fluid: Fluid, lattice: str, collision: str) -> bool:
     return not problems_with(case, lattice=make("lattices", lattice), fluids=fluids)
 
 
-def initial_speeds(seen: Inspected) -> list[Finding]:
+def initial_speeds(seen: Inspected) -> Iterator[Finding]:
     """Initial velocities from formulas or a file with a large Mach number."""
-    pairs = zip(seen.case.fluids, seen.initial, strict=False)
-    return [
-        found
-        for fluid, each in pairs
-        if not fluid.initial.uniform
-        for found in case_findings.fast_flow(seen.case, fluid.initial.key_of_velocity, each.speed)
-    ]
+    for fluid, each in zip(seen.case.fluids, seen.initial, strict=False):
+        if not fluid.initial.uniform:
+            key = fluid.initial.key_of_velocity
+            yield from case_findings.fast_flow(seen.case, key, each.speed)
 
 
-def reference_velocities(seen: Inspected) -> list[Finding]:
+def reference_velocities(seen: Inspected) -> Iterator[Finding]:
     """A `fluid.velocity` that differs much from the velocities of the boundaries.
 
     If no boundary has a velocity, it is compared with the initial velocities. If a force or a
     pressure drives the flow, only larger velocities are reported.
     """
-    case, found = seen.case, []
+    case = seen.case
     flow = {key: speed for key, speed, _ in given_speeds(case) if "boundary" in key and speed}
     driven = any(fluid.force for fluid in case.fluids) or seen.pushes
     if not flow and not driven:
         pairs = zip(case.fluids, seen.initial, strict=False)
         flow = {f"{fluid.initial.where}.u": each.speed for fluid, each in pairs if each.speed}
-    if not flow:
-        return []
-    key, speed = max(flow.items(), key=lambda item: item[1])
-    for fluid in case.fluids:
+    key, speed = max(flow.items(), key=lambda item: item[1], default=("", 0.0))
+    for fluid in case.fluids if flow else ():
         least = 0 if driven else 1 / RATIO
-        if not fluid.velocity or not fluid.length:
+        if not fluid.velocity or not fluid.length or least <= speed / fluid.velocity <= RATIO:
             continue
-        if not least <= speed / fluid.velocity <= RATIO:
-            where = case.fluid_key(fluid, "velocity")
-            number = reynolds(fluid.viscosity, fluid.length, speed)
-            found.append(Finding(
-                WARNING, where,
-                f"found {fluid.velocity:g}, but the largest velocity of the flow, {key}, is "
-                f"{speed:.4g}: with it the Reynolds number is {number:.4g} instead of "
-                f"{fluid.reynolds:.4g}; give both the same velocity",
-            ))  # fmt: skip
-    return found
+        number = reynolds(fluid.viscosity, fluid.length, speed)
+        text = (
+            f"found {fluid.velocity:g}, but the largest velocity of the flow, {key}, is "
+            f"{speed:.4g}: with it the Reynolds number is {number:.4g} instead of "
+            f"{fluid.reynolds:.4g}; give both the same velocity"
+        )
+        yield Finding(WARNING, case.fluid_key(fluid, "velocity"), text)
 
 
-def shapes(seen: Inspected) -> list[Finding]:
+def shapes(seen: Inspected) -> Iterator[Finding]:
     """The findings of the shapes of bodies."""
     flow = Flow(seen.speed, seen.axis)
-    return [
-        found
-        for body in seen.case.bodies
-        if body.shape is not None
-        for found in body.shape.findings(seen.case, f"body.{body.label}.shape", flow)
-    ]
+    for body in seen.case.bodies:
+        if body.shape is not None:
+            yield from body.shape.findings(seen.case, f"body.{body.label}.shape", flow)
 
 
 CHECKS = (

@@ -1,12 +1,9 @@
 """The layout that `auto` stands for in a run, chosen before anything is allocated."""
 
-from functools import partial
 from math import prod
-from typing import Any
 
 import numpy as np
 
-from mpilbm.backends import Device
 from mpilbm.case.checks import problems_with
 from mpilbm.case.model import Case
 from mpilbm.core.errors import CaseError
@@ -14,8 +11,6 @@ from mpilbm.core.registry import make
 from mpilbm.core.units import counted
 from mpilbm.layouts import Layout
 from mpilbm.layouts.auto import Auto, Facts
-from mpilbm.parallel.agree import on_root
-from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.slabs import Slab
 from mpilbm.solids import plane_costs
 from mpilbm.solids.masks import require_masks
@@ -40,43 +35,29 @@ def choose(case: Case, device: str, slab: Slab, room: float | None) -> tuple[Lay
     planes = _sampled(case)
     fluid = _fluid_share(case, planes)
     counts = np.full(slab.planes + 2 * case.ghost + 2, int(fluid * prod(case.shape[1:])))
-    fits = partial(_fits, case, slab, counts, room)
+
+    def fits(layout: Layout) -> bool:
+        """Whether the arrays of the slab fit; boundary lists are neglected."""
+        need = bytes_needed(with_layout(case, layout), slab, counts)
+        return room is None or sum(need.values()) < room
+
+    def allowed(layout: Layout) -> bool:
+        """Whether a case file that names this layout is accepted."""
+        return not problems_with(case, layout=layout)
+
     porous = 1 - fluid > FEW_SOLIDS
     saved = _saved(case, planes, device) if porous else -1.0
     facts = Facts(device, case.run.steps, fits, saved)
-    layout, why = case.layout.resolve(facts, partial(_allowed, case))
+    layout, why = case.layout.resolve(facts, allowed)
     return (
         layout,
         f"porosity {fluid:.2f} in {counted(len(planes), 'plane')}, {why}" if porous else why,
     )
 
 
-def settled(case: Case, comm: Communicator, device: Device) -> tuple[Case, str]:
-    """The case with the layout that `auto` stands for, and the reason. Collective."""
-    rooms = comm.allgather(device.share or device.memory()[0] // device.sharing)
-    largest = max(plane_costs.slabs(case, comm.size), key=lambda slab: slab.planes)
-
-    def chosen() -> tuple[dict[str, Any], str]:
-        layout, why = choose(case, device.kind, largest, min(rooms))
-        return layout.model_dump(), why
-
-    table, why = on_root(comm, chosen)
-    return with_layout(case, make("layouts", table)), why
-
-
 def with_layout(case: Case, layout: Layout) -> Case:
     """The case with this layout."""
     return case.model_copy(update={"layout": layout})
-
-
-def _allowed(case: Case, layout: Layout) -> bool:
-    """Whether a case file that names this layout is accepted."""
-    return not problems_with(case, layout=layout)
-
-
-def _fits(case: Case, slab: Slab, fluid: np.ndarray, room: float | None, layout: Layout) -> bool:
-    """Whether the arrays of a slab fit; boundary lists are neglected."""
-    return room is None or sum(bytes_needed(with_layout(case, layout), slab, fluid).values()) < room
 
 
 def _sampled(case: Case) -> list[Slab]:
@@ -105,14 +86,10 @@ def _fluid_share(case: Case, planes: list[Slab]) -> float:
 
 def _saved(case: Case, planes: list[Slab], device: str) -> float:
     """The share of the memory traffic that `indirect` saves, see Facts."""
-    dense, listed = (
-        sum(_cost(with_layout(case, make("layouts", name)), plane) for plane in planes)
-        for name in ("aa" if device == "cpu" else "ab", "indirect")
-    )
+    costs = []
+    for name in ("aa" if device == "cpu" else "ab", "indirect"):
+        stored = with_layout(case, make("layouts", name))
+        found = [plane_costs.plane_costs(stored, plane.begin, plane.end) for plane in planes]
+        costs.append(sum(int(cost.sum()) for cost in found if cost is not None))
+    dense, listed = costs
     return 1 - listed / dense
-
-
-def _cost(case: Case, plane: Slab) -> int:
-    costs = plane_costs.plane_costs(case, plane.begin, plane.end)
-    assert costs is not None, "the case has bodies"
-    return int(costs.sum())

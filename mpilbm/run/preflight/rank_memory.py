@@ -1,19 +1,84 @@
 """The memory that each rank of a run needs, and the bytes that it sends in a step."""
 
+from collections.abc import Mapping
 from math import ceil
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilbm.case.model import Case
+from mpilbm.codegen import averaged
+from mpilbm.codegen.program import OF, Access, Kernel
 from mpilbm.core.units import counted, in_words
+from mpilbm.halo.plan import Plan
+from mpilbm.layouts.field_grid import FieldGrid
 from mpilbm.model.findings import NOTE, Finding, either
 from mpilbm.outputs.core.base import largest_plane
 from mpilbm.parallel.slabs import Slab
-from mpilbm.run.preflight.message_sizes import halo_bytes
+from mpilbm.physics.lattices import Lattice
 from mpilbm.run.preflight.report import Line
 from mpilbm.solids.build import Survey
+from mpilbm.solver.exchange_plan import exchange_plan
 from mpilbm.solver.fields.sources import least_bytes
 from mpilbm.solver.memory_plan import bytes_needed, host_bytes
+
+
+def halo_bytes(
+    case: Case,
+    slab: Slab,
+    fluid: NDArray[np.int64] | None = None,
+    kernels: Mapping[str, Kernel] | None = None,
+) -> tuple[int, int]:
+    """Bytes and number of messages that a slab sends in a step, the largest of all parities.
+
+    `fluid`: fluid cells of its planes, as Geometry.around. `kernels`: the kernels of the program of
+    the case; by default they are generated if necessary.
+    """
+    lattice, layout, compute = case.lattice, case.layout, case.precision.compute
+    size, unit = (slab.planes, slab.shape[1], slab.shape[2]), case.formats.unit
+    peers = {1: slab.upper, -1: slab.lower}
+    fields = []
+    if case.coupling:
+        shown, beside = range(len(case.coupling.neighbour_fields(case))), range(1, lattice.Q)
+        field = FieldGrid.of(case, *size)
+        reads = [Access(field.name, slot, lattice.offset(i)) for slot in shown for i in beside]
+        fields = [(exchange_plan(field, (), reads), compute)] * (1 + averaged(case))
+
+    def populations(
+        lattice: Lattice, fluid: NDArray[np.int64] | None, parity: int, more: list[Access]
+    ) -> tuple[Plan, str]:
+        grid = layout.grid(lattice, *size, fluid, case.ghost, case.precision.storage)
+        following = (parity + 1) % layout.parities
+        writes = [Access(grid.name, *place) for place in layout.writes(lattice, parity)]
+        reads = [Access(grid.name, *place) for place in layout.reads(lattice, following)]
+        return exchange_plan(grid, writes, [*reads, *more]), unit
+
+    found = []
+    for parity in range(layout.parities):
+        behind = _behind(case, (parity + 1) % layout.parities, kernels)
+        plans = [populations(lattice, fluid, parity, behind)] * len(case.fluids) + fields
+        plans += [populations(each.lattice, None, parity, []) for each in case.scalars]
+        sends = [
+            send.count * np.dtype(kind).itemsize
+            for plan, kind in plans
+            for send in plan.sends
+            if peers[send.neighbour] not in (None, slab.rank)
+        ]
+        found.append((sum(sends), len(sends)))
+    return max(found)
+
+
+def _behind(case: Case, parity: int, kernels: Mapping[str, Kernel] | None) -> list[Access]:
+    """Reads of boundaries that use cells two planes away, in a step of this parity."""
+    if case.ghost == 1:
+        return []
+    if kernels is None:
+        from mpilbm import codegen
+
+        kernels = codegen.generate(case).kernels
+    end = f"_{parity}{OF.format(0) if case.coupling else ''}"
+    lists = [k for name, k in kernels.items() if k.over_links and name.endswith(end)]
+    return [access for kernel in lists for access in kernel.reads]
 
 
 def rank_lines(
@@ -37,31 +102,22 @@ def rank_lines(
     sends, messages = halo
     messages_line = Line("halo", in_words(sends), f"sent per step, messages: {messages}")
     lines = [Line("slabs", f"{len(slabs)}", across), *arrays, messages_line, total]
-    beside = [] if on_host else _of_outputs(case, max(planes))
-    return [*lines, _at_start(case, slabs, survey), *beside]
+    entries = (int(survey.entries[slab.begin : slab.end].sum()) for slab in slabs)
+    starts = (host_bytes(case, slab, n) for slab, n in zip(slabs, entries, strict=True))
+    most = in_words(max(sum(each.values()) for each in starts))
+    lines.append(Line("start-up", most, "of main memory per rank at most, for the geometry"))
+    count = 0 if on_host else sum(each.host_bytes(case, max(planes)) for each in case.outputs)
+    if count:  # with CPU cores this is a part of the memory of a rank
+        note = "of main memory per rank at most, for outputs"
+        lines.append(Line("outputs", in_words(count), note))
+    return lines
 
 
 def _on_host(case: Case, gpu_memory: float | None) -> bool:
-    """Whether the populations are in the memory of the host."""
     name = case.backend.name
     return name == "cpu" or (
         name == "auto" and gpu_memory is None and case.backend.device_kind() == "cpu"
     )
-
-
-def _of_outputs(case: Case, planes: int) -> list[Line]:
-    """The main memory of outputs on a GPU; on CPU cores it is a part of the memory of a rank."""
-    count = sum(output.host_bytes(case, planes) for output in case.outputs)
-    what = "of main memory per rank at most, for outputs"
-    return [Line("outputs", in_words(count), what)] if count else []
-
-
-def _at_start(case: Case, slabs: tuple[Slab, ...], survey: Survey) -> Line:
-    """The main memory in which the geometry is built."""
-    entries = (int(survey.entries[slab.begin : slab.end].sum()) for slab in slabs)
-    needs = (host_bytes(case, slab, n) for slab, n in zip(slabs, entries, strict=True))
-    most = max(sum(each.values()) for each in needs)
-    return Line("start-up", in_words(most), "of main memory per rank at most, for the geometry")
 
 
 def sent_in_a_step(case: Case, slabs: tuple[Slab, ...], survey: Survey) -> tuple[int, int]:
@@ -113,31 +169,25 @@ def large_arrays(case: Case, slabs: tuple[Slab, ...], survey: Survey) -> list[Fi
         return []
     narrower = "" if case.precision.storage == "float16" else "16-bit storage"
     fix = either(narrower, "more ranks on more devices", "a smaller box")
-    return [Finding(
-        NOTE, "domain.size",
+    text = (
         f"an array of populations takes {in_words(largest)}, of which the driver of this device "
-        f"guarantees {in_words(limit)}; if it refuses the array, use {fix}",
-    )]  # fmt: skip
+        f"guarantees {in_words(limit)}; if it refuses the array, use {fix}"
+    )
+    return [Finding(NOTE, "domain.size", text)]
 
 
 def memory(
-    case: Case,
-    slab: Slab,
-    survey: Survey,
-    more: np.ndarray | None = None,
-    on_host: bool = False,
+    case: Case, slab: Slab, survey: Survey, more: np.ndarray, on_host: bool
 ) -> dict[str, int]:
     """Bytes of a rank's arrays by content; `on_host`: its device uses the memory of the host.
 
-    `more` is memory.plan.more_bytes of all planes of the box; without it the arrays of boundaries
-    are left out.
+    `more` is memory.plan.more_bytes of all planes of the box.
     """
     need = bytes_needed(case, slab, around(slab, survey, case.ghost))
-    if more is not None:
-        lists, forces, walls = (int(n) for n in more[slab.begin : slab.end].sum(axis=0))
-        need["boundary lists"] = lists
-        need |= {"wall cells": walls} if case.coupling else {}
-        need |= {"forces on bodies": forces} if case.needs.weighed else {}
+    lists, forces, walls = (int(n) for n in more[slab.begin : slab.end].sum(axis=0))
+    need["boundary lists"] = lists
+    need |= {"wall cells": walls} if case.coupling else {}
+    need |= {"forces on bodies": forces} if case.needs.weighed else {}
     for output in case.outputs:
         count = output.device_bytes(case, slab.planes)
         count += output.host_bytes(case, slab.planes) if on_host else 0

@@ -10,7 +10,7 @@ from mpilbm.core.errors import NonFiniteError
 from mpilbm.outputs import number_of_cells
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.parallel.communicator import Communicator
-from mpilbm.run.preflight.message_sizes import halo_bytes
+from mpilbm.run.preflight.rank_memory import halo_bytes
 from mpilbm.run.setup import build_solver
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import click
 from mpilbm.parallel.agree import on_root
 from mpilbm.parallel.communicator import MessagePassing
 from mpilbm.parallel.ranks import abort_on_error
-from mpilbm.run.preflight.installation.machine import collect, show
+from mpilbm.run.preflight.installation import collect, show
 from mpilbm.view.bench.exchange_time import Route, pingpong
 from mpilbm.view.bench.table import facts, markdown, require_place, write_json
 

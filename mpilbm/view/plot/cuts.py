@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mpilbm.case.unit_texts import UnitError, in_si
+from mpilbm.case.quantities import UnitError, in_si
 from mpilbm.core.errors import CommandError
 from mpilbm.core.quantity import QUANTITY
 from mpilbm.core.units import LENGTH

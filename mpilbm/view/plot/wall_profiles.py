@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from mpilbm.case.case import Case
-from mpilbm.case.wall_units import ForcedChannel, WallAt, forced_channel, walls_across
+from mpilbm.case.driving import ForcedChannel, WallAt, forced_channel, walls_across
 from mpilbm.core.errors import CommandError
 from mpilbm.view.plot.references import cited, interpolate, read_reference
 from mpilbm.view.results.statistics import AXES, Profile
@@ -34,7 +34,7 @@ class WallProfile:
     y         y+, (m,)
     columns   "Uplus" and stresses such as "uu", (m,) each
     u_tau     in lattice units, and `source`, where it is from
-    re_tau    u_tau h / nu; h is the thickness of the flow, see wall_units.py
+    re_tau    u_tau h / nu; h is the thickness of the flow, see case/driving.py
     flow, normal, third   axes; `third` is None in 2D
     """
 

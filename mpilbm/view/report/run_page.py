@@ -154,7 +154,7 @@ def _flow_rows(run: Run, case: "Case", done: bool) -> list[tuple[str, Rows]]:
     Without advice on other collisions, which needs the content of input files: it is a part of the
     findings, which the run has recorded. A prediction of stability is omitted after a complete run.
     """
-    from mpilbm.run.preflight.plan import fluid_lines, unit_lines
+    from mpilbm.run.preflight.report import fluid_lines, unit_lines
 
     speed, source = _largest_speed(run)
     found = [

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mpilbm.case.given.objects import require_path
-from mpilbm.case.tables.values import MOST_TITLE
+from mpilbm.case.given_objects import require_path
+from mpilbm.case.tables import MOST_TITLE
 from mpilbm.core.errors import CommandError
 from mpilbm.core.files.sealed_json import DamagedJsonError, unsealed
 from mpilbm.core.printable import one_line

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from mpilbm.case.input_fields import require_cells, snapshot_case
+from mpilbm.case.initial_files import require_cells, snapshot_case
 from mpilbm.case.quantities import units_of
-from mpilbm.case.tables.values import MOST_TITLE
+from mpilbm.case.tables import MOST_TITLE
 from mpilbm.core.errors import CommandError
 from mpilbm.core.files.hdf5_input import (
     Values,

@@ -6,7 +6,7 @@ from support.slabs import box
 
 from mpilbm.case.case import parse_case
 from mpilbm.parallel.slabs import split
-from mpilbm.run.preflight.idle_threads import LEAST_BUSY, busy, idle_threads
+from mpilbm.run.preflight.slabs import LEAST_BUSY, busy, idle_threads
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mpilbm.run.preflight.installation import machine
+from mpilbm.run.preflight import installation
 from mpilbm.storage import file_system
 
 OWN, ROOT, MPIO = "each rank writes its own planes", "rank 0 writes for all", "MPI-IO"
@@ -21,7 +21,7 @@ OWN, ROOT, MPIO = "each rank writes its own planes", "rank 0 writes for all", "M
 )
 def test_the_writers_are_those_of_a_run(monkeypatch, name, parallel, one, several, fix):
     monkeypatch.setattr(file_system, "kind", lambda directory: name)
-    found = machine.writers(parallel)
+    found = installation.writers(parallel)
     on_one_node, _, on_several = found.value.partition("; on several nodes ")
     assert one in on_one_node
     assert several in (on_several or on_one_node)

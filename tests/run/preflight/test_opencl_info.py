@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from mpilbm.run.preflight.installation import devices, facts, opencl
+from mpilbm.run.preflight import devices
 
 CRASH = "*(volatile int *)0 = 1;"
 HANG = "for (;;) sleep(1);"
@@ -38,7 +38,7 @@ def test_the_devices_are_listed_with_their_numbers():
         count = sum(len(platform.get_devices()) for platform in cl.get_platforms())
     except cl.Error:
         pytest.skip("no OpenCL platform")
-    found = opencl.opencl()
+    found = devices.opencl()
     assert len(found) == count
     for number, fact in enumerate(found):
         assert fact.name == "opencl"
@@ -48,9 +48,9 @@ def test_the_devices_are_listed_with_their_numbers():
 
 
 def test_without_pyopencl_the_fix_is_a_pip_command(monkeypatch):
-    monkeypatch.setattr(opencl, "version", lambda name: None)
-    monkeypatch.setattr(opencl, "ask", lambda question: pytest.fail("starts a child process"))
-    (fact,) = opencl.opencl()
+    monkeypatch.setattr(devices, "version", lambda name: None)
+    monkeypatch.setattr(devices, "ask", lambda question: pytest.fail("starts a child process"))
+    (fact,) = devices.opencl()
     assert fact.value == "pyopencl is not installed"
     assert fact.fix == "pip install 'mpilbm[opencl]'"
 
@@ -58,7 +58,7 @@ def test_without_pyopencl_the_fix_is_a_pip_command(monkeypatch):
 def test_without_a_driver_the_fix_names_one(tmp_path, monkeypatch):
     pytest.importorskip("pyopencl")
     monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path / "nothing"))
-    (fact,) = opencl.opencl()
+    (fact,) = devices.opencl()
     assert fact.value == "no OpenCL platform was found"
     assert "install the OpenCL driver (ICD)" in fact.fix
     assert "pip install pocl-binary-distribution" in fact.fix
@@ -71,24 +71,28 @@ def test_without_a_driver_the_fix_names_one(tmp_path, monkeypatch):
 )
 def test_a_broken_driver_is_reported(vendors, monkeypatch, text, seconds, words):
     vendors(text)
-    monkeypatch.setattr(facts, "SECONDS", seconds)
-    (fact,) = opencl.opencl()
+    monkeypatch.setattr(devices, "SECONDS", seconds)
+    (fact,) = devices.opencl()
     assert fact.value == f"cannot be used: {words}"
     assert "OCL_ICD_VENDORS=FOLDER" in fact.fix
 
 
 def test_lines_of_a_driver_are_no_devices(monkeypatch):
     lines = ["hello", "opencl:gpu", "driver: 3 warnings", "opencl:device 0, platform 0: X"]
-    monkeypatch.setattr(opencl, "version", lambda name: "1")
-    monkeypatch.setattr(opencl, "ask", lambda question: (lines, ""))
-    assert [fact.value for fact in opencl.opencl()] == ["device 0, platform 0: X"]
+    monkeypatch.setattr(devices, "version", lambda name: "1")
+    monkeypatch.setattr(devices, "ask", lambda question: (lines, ""))
+    assert [fact.value for fact in devices.opencl()] == ["device 0, platform 0: X"]
 
 
 @pytest.mark.parametrize(
     ("usable", "kind", "layout"),
-    [(False, "cpu", "aa on cpu"), (False, "opencl", "ab on opencl"), (True, "cuda", "ab on cuda"),
-     (False, "cuda", None)],
-)  # fmt: skip
+    [
+        (False, "cpu", "aa on cpu"),
+        (False, "opencl", "ab on opencl"),
+        (True, "cuda", "ab on cuda"),
+        (False, "cuda", None),
+    ],
+)
 def test_the_layout_is_that_of_the_device_of_auto(monkeypatch, usable, kind, layout):
     monkeypatch.setattr(devices, "cupy_gpus", lambda probe: ([], usable))
     monkeypatch.setattr(devices, "opencl", list)
@@ -99,7 +103,7 @@ def test_the_layout_is_that_of_the_device_of_auto(monkeypatch, usable, kind, lay
 
 def test_info_does_not_load_a_driver_itself():
     text = (
-        "import sys\nfrom mpilbm.run.preflight.installation.devices import devices\n"
+        "import sys\nfrom mpilbm.run.preflight.devices import devices\n"
         "devices(False)\n"
         "print('pyopencl' in sys.modules)"
     )

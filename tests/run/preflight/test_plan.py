@@ -8,8 +8,8 @@ from mpilbm.backends.cpu import Cpu
 from mpilbm.case.case import load_case
 from mpilbm.parallel.slabs import split
 from mpilbm.run.preflight import plan as check
-from mpilbm.run.preflight.message_sizes import halo_bytes
 from mpilbm.run.preflight.plan import plan
+from mpilbm.run.preflight.rank_memory import halo_bytes
 
 
 def test_check_plans(case):
@@ -27,8 +27,11 @@ def test_check_names_the_speed_and_counts_the_findings(case):
     assert line.rstrip().endswith("cells per step, the largest given: boundary.1.velocity")
     result = call("check", case, "--set", "boundary.1.velocity=[0.3, 0]")
     last = result.output.splitlines()[-1]
-    findings = [line for line in result.output.splitlines()
-                if line.startswith(("serious: ", "warning: ", "note: "))]  # fmt: skip
+    findings = [
+        line
+        for line in result.output.splitlines()
+        if line.startswith(("serious: ", "warning: ", "note: "))
+    ]
     assert result.exit_code == 0
     assert last.startswith(f"valid; {len(findings)} finding")
     assert "serious" in last
@@ -73,8 +76,13 @@ def test_check_reports_a_mistyped_size_before_it_looks_at_cells(case, ranks, mon
     monkeypatch.setattr(memory, "least", lambda: (20 * 10**9, 24 * 10**9))
     size = ("--set", "domain.size=[200000, 200000]", "--set", "backend.name='cpu'")
     output = " ".join(refused("check", case, "--ranks", ranks, *size).split())
-    for words in ("it would not run", "domain.size: a rank needs", "24 GB", "--gpu-memory",
-                  "ranks or more or a smaller box"):  # fmt: skip
+    for words in (
+        "it would not run",
+        "domain.size: a rank needs",
+        "24 GB",
+        "--gpu-memory",
+        "ranks or more or a smaller box",
+    ):
         assert words in output
     output = refused("check", case, "--ranks", ranks, *size, "--set", "layout.name='ab'")
     assert "ranks or more, the layout 'aa', or a smaller box" in " ".join(output.split())

@@ -8,8 +8,8 @@ from support.slabs import Cluster
 from mpilbm.case.case import load_case, parse_case
 from mpilbm.core.errors import CaseError
 from mpilbm.parallel import slabs
-from mpilbm.run.preflight.message_sizes import halo_bytes
 from mpilbm.run.preflight.plan import plan
+from mpilbm.run.preflight.rank_memory import halo_bytes
 
 
 def test_the_heated_cavity_has_its_numbers():

@@ -10,18 +10,18 @@ from support.slabs import Cluster
 
 from mpilbm.case.case import parse_case
 from mpilbm.parallel.slabs import split
-from mpilbm.run.preflight import slab_thickness
-from mpilbm.run.preflight.message_sizes import halo_bytes
-from mpilbm.run.preflight.slab_thickness import (
+from mpilbm.run.preflight import slabs
+from mpilbm.run.preflight.rank_memory import halo_bytes
+from mpilbm.run.preflight.slabs import (
     COPY,
     NETWORK,
     NVLINK,
     OVERHEAD,
+    Model,
     least_planes,
     thin_slabs,
     update_bytes,
 )
-from mpilbm.run.preflight.step_model import Model
 
 MEASURED = Path(__file__).parents[3] / "tools/measured/scaling"
 AB, MOMENTS = (152, 20), (80, 40)  # bytes of an update, and of a cell of a face: D3Q19, float32
@@ -49,11 +49,17 @@ def test_thinner_slabs_wait_in_the_model(kind, link):
     least = thinnest(side, kind, link)
     for planes, waits in ((least, False), (least - 1, True)):
         model = Model(
-            weak=True, planes=planes, plane_cells=side**2, plane_fluid=side**2,
-            bytes_per_update=update, copy=COPY, overhead=OVERHEAD,
-            latency=slab_thickness.LATENCY, face_bytes=link.faces * sent * side**2,
+            weak=True,
+            planes=planes,
+            plane_cells=side**2,
+            plane_fluid=side**2,
+            bytes_per_update=update,
+            copy=COPY,
+            overhead=OVERHEAD,
+            latency=slabs.LATENCY,
+            face_bytes=link.faces * sent * side**2,
             bandwidth=link.bandwidth,
-        )  # fmt: skip
+        )
         assert (model.seconds(2) > model.seconds(1) * (1 + 1e-9)) is waits
 
 
@@ -107,6 +113,6 @@ def test_opencl_sends_through_the_host():
 
 
 def test_check_does_not_warn_of_thick_slabs(case, monkeypatch):
-    monkeypatch.setattr(slab_thickness, "COPY", 1.0)
+    monkeypatch.setattr(slabs, "COPY", 1.0)
     output = call("check", case, "--ranks", "3", "--gpu-memory", "1").output
     assert "are thin" not in output

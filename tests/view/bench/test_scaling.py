@@ -8,7 +8,7 @@ import pytest
 from support.commands import call, refused
 
 from mpilbm.case.case import parse_case
-from mpilbm.run.preflight.step_model import Model
+from mpilbm.run.preflight.slabs import Model
 from mpilbm.view.bench import exchange_time
 from mpilbm.view.bench.scaling import Scaling
 from mpilbm.view.bench.variants import Series, tomllib

@@ -15,6 +15,7 @@ from pydantic import TypeAdapter
 from mpilbm.case.case import parse_case, schema
 from mpilbm.case.quantities import Reading
 from mpilbm.case.tables.case_file import CaseFile
+from mpilbm.case.typed_keys import converted
 from mpilbm.cli import cli
 from mpilbm.core.choice import as_json
 from mpilbm.core.errors import CommandError
@@ -195,7 +196,7 @@ def test_each_key_has_a_meaning_and_an_example_that_is_allowed(cls):
         example = {key: field_examples.example(key, field)}
         assert tomllib.loads(inline(example)[1:-1]) == as_plain(example)
         reading = Reading(Units(1, 1, 1), 1 / 3)
-        value = reading.of(example[key], whole_type(field), key)
+        value = converted(example[key], reading.convert, whole_type(field), key)
         assert reading.problems == []
         TypeAdapter(whole_type(field)).validate_json(as_json(value), strict=True)
 

@@ -6,9 +6,9 @@ import tomllib
 
 import pytest
 from support import ROOT
+from support.findings import warnings_of
 
 from mpilbm.case.case import parse_case
-from mpilbm.case.case_findings import warnings_of
 from mpilbm.cli import cli
 
 README = (ROOT / "README.md").read_text()

@@ -8,7 +8,7 @@ from support import ROOT
 
 from mpilbm import Simulation, open_run
 from mpilbm.case.case import parse_case
-from mpilbm.case.wall_units import forced_channel
+from mpilbm.case.driving import forced_channel
 from mpilbm.cli import cli
 from mpilbm.view.plot.wall_profiles import in_wall_units
 

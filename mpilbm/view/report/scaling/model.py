@@ -1,4 +1,4 @@
-"""The model of the time of a step (run/preflight/step_model.py) with the numbers of a measured row.
+"""The model of the time of a step (run/preflight/slabs.py) with the numbers of a measured row.
 
 It holds for the link that was measured: on one node up to the measured number of ranks, on several
 nodes for any number. With a network given by the user, it holds beyond one node as well: a node
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from mpilbm.core.errors import CommandError
 from mpilbm.core.registry import find
-from mpilbm.run.preflight.step_model import Model
+from mpilbm.run.preflight.slabs import Model
 
 NUMBER = r"([0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?)\s*"
 BANDWIDTH = re.compile(NUMBER + r"([kMGT]?)(B|bit)/s")

@@ -4,12 +4,14 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any, NamedTuple, Self
 
 from mpilbm.core.errors import Terminated
+from mpilbm.outputs.checkpoint import Checkpoint
 from mpilbm.parallel.communicator import Communicator
+from mpilbm.run.march import March
 from mpilbm.solver.step_times import Clock
 from mpilbm.storage.background import GUESSED_BYTES_PER_SECOND
 
@@ -136,3 +138,40 @@ class Stopping:
         if not reason and self.limit and self.clock.wall + margin > self.limit.seconds:
             reason = self.limit.name
         return reason, step + max(1, ahead)
+
+
+class EarlyEnd:
+    """A visitor of the march that ends it at a signal or a time limit.
+
+    caught  returns the name of the signal that this rank has received, or ""
+    end     called on all ranks with the step and the reason; raises the error that ends the run
+    """
+
+    def __init__(
+        self,
+        march: March,
+        caught: Callable[[], str],
+        end: Callable[[int, str], None],
+        limit: TimeLimit | None = None,
+    ):
+        context = march.context
+        self.march, self.caught, self.end = march, caught, end
+        size = Checkpoint(every=1).disk_bytes(context.case, 1)
+        self.stopping = Stopping(context.comm, context.clock, limit, size, context.solver.steps)
+
+    def next_due(self, step: int, last: int) -> int:
+        """The next step at which the ranks agree whether to end."""
+        return min(self.stopping.next_step, last)
+
+    def visit(self, step: int, last: int) -> None:
+        """Call `end` on all ranks if the run has to end before `last`."""
+        if step != self.stopping.next_step:
+            return
+        context = self.march.context
+        with context.clock.measure("outputs"):
+            context.samples.settle()
+        context.solver.device.synchronize()
+        seconds = self.march.writers.checkpoint_seconds, context.background.left
+        reason = self.stopping.agree(step, self.caught(), *seconds)
+        if reason and step < last:
+            self.end(step, reason)

@@ -1,10 +1,70 @@
-"""Writes a new case: the commented cavity, or one of the cases that come with the package."""
+"""The command `mpilbm new`: the cases that it offers, and the files that it writes."""
 
+import difflib
 import errno
+import tomllib
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
-from mpilbm.case.new import shipped_cases
 from mpilbm.core.errors import CommandError, FileSystemError
+
+FOLDER = Path(__file__).parent / "new" / "cases"
+BUILT_IN = "cavity"  # the commented case of template.py
+
+
+@cache
+def titles() -> dict[str, str]:
+    """{name: title} of all cases that `mpilbm new --template` writes; the commented one first."""
+    found = {BUILT_IN: "Lid-driven cavity, Re = 100; a comment for each key; 2D or 3D"}
+    for path in sorted(FOLDER.glob("*.toml")):
+        found[path.stem] = tomllib.loads(path.read_text(encoding="utf-8"))["title"]
+    return found
+
+
+def listing() -> list[str]:
+    """A line for each case: its name and title."""
+    width = max(map(len, titles()))
+    return [f"{name:<{width}}  {title}" for name, title in titles().items()]
+
+
+def text_of(name: str) -> str:
+    """The text of a case; CommandError with the nearest name if there is no such case."""
+    if name not in titles():
+        near = difflib.get_close_matches(name, titles(), 1, 0.5)
+        hint = f"; did you mean '{near[0]}'?" if near else "; `mpilbm new --list` describes them"
+        raise CommandError(
+            f"--template {name}: there is no such case; allowed: {', '.join(titles())}{hint}"
+        )
+    return (FOLDER / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def inputs(text: str) -> list[Path]:
+    """The paths of files in a case, relative to its folder, such as masks and tables of values.
+
+    Every text in the case that is the name of an existing file, or a file name with a dataset.
+    """
+    texts = dict.fromkeys(each.partition(":")[0] for _, each in _texts(tomllib.loads(text)))
+    paths = [Path(each) for each in texts if each and len(each) < 200]
+    return [path for path in paths if not path.is_absolute() and (FOLDER / path).is_file()]
+
+
+def missing(text: str) -> list[str]:
+    """The files of bodies that do not come with a case; its comment states how to make them."""
+    found = _texts(tomllib.loads(text).get("body", []))
+    names = [name.partition(":")[0] for key, name in found if key in ("mask", "file")]
+    return [name for name in dict.fromkeys(names) if not (FOLDER / name).is_file()]
+
+
+def _texts(part: Any, key: str | int = "") -> Iterator[tuple[str | int, str]]:
+    """All texts in a table, each with its own key."""
+    if isinstance(part, str):
+        yield key, part
+    elif isinstance(part, dict | list):
+        for inner, each in part.items() if isinstance(part, dict) else enumerate(part):
+            yield from _texts(each, inner)
+
 
 TEXT = """\
 # {name}: flow in a box under a sliding lid. Check it with `mpilbm check {file}`,
@@ -116,9 +176,7 @@ VARIANTS: dict[int, dict[str, str | int]] = {
 }
 
 
-def write(
-    name: Path | None, dimensions: int | None = None, case: str = shipped_cases.BUILT_IN
-) -> list[str]:
+def write(name: Path | None, dimensions: int | None = None, case: str = BUILT_IN) -> list[str]:
     """Write the named case to NAME.toml, and the files that it reads beside it.
 
     `dimensions` are those of the built-in case, 2 by default. Returns a line for each file; the
@@ -127,19 +185,18 @@ def write(
     """
     if name is None:
         raise CommandError("new: the name of the new case is missing; try: mpilbm new cavity")
-    if dimensions and case != shipped_cases.BUILT_IN:
+    if dimensions and case != BUILT_IN:
         raise CommandError(f"--dimensions {dimensions}: applies to the template cavity; remove it")
     if not name.name or not str(name).isprintable():
         raise CommandError(f"new {name}: is not a name for a file; try: mpilbm new cavity")
     path = name if name.suffix == ".toml" else name.with_name(name.name + ".toml")
-    if case == shipped_cases.BUILT_IN:
+    if case == BUILT_IN:
         text = TEXT.format(name=path.stem, file=path, **VARIANTS[dimensions or 2])
         files = {}
     else:
-        text = shipped_cases.text(case)
-        files = {path.parent / each: shipped_cases.FOLDER / each
-                 for each in shipped_cases.inputs(text)}  # fmt: skip
-    absent = shipped_cases.missing(text)
+        text = text_of(case)
+        files = {path.parent / each: FOLDER / each for each in inputs(text)}
+    absent = missing(text)
     _create(path, text.encode())
     for target, source in files.items():
         if not target.exists():
@@ -151,7 +208,6 @@ def write(
 
 
 def _create(path: Path, content: bytes) -> None:
-    """Write a new file; CommandError if it exists."""
     try:
         with path.open("xb") as file:
             file.write(content)

@@ -1,7 +1,7 @@
-"""Numbers of all cells of the box, read or computed in planes: from arrays, files and functions."""
+"""Numbers of all cells of the box: arrays, files and functions in forces and initial fields."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from os.path import isfile  # False for a name that is too long
 from pathlib import Path
 from typing import Any
@@ -9,15 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mpilbm.case.initial_fields import InitialFields, in_blocks
+from mpilbm.case.model import Case, Fluid
 from mpilbm.core.errors import CaseError
 from mpilbm.core.files.hdf5_input import opened, require_intact
 from mpilbm.core.files.input_arrays import hdf5_dataset
 from mpilbm.core.files.npy_input import npy_array
 from mpilbm.core.formulas.given_functions import GivenFunction
+from mpilbm.core.formulas.values import FieldValue, is_file
+from mpilbm.model.given import is_reference, unknown
 from mpilbm.physics.lattices import stored_cells, x_of
 
 Floats = NDArray[np.float64]
-BLOCK_CELLS = 2**14  # of a function, evaluated together
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,33 +122,24 @@ class FunctionField(CellField):
         return bool(self.function and self.function.timed)
 
     def _planes(self, begin: int, end: int, t: float) -> Floats:
-        _, rows, nx = self._shape
-        nx = nx // 2 if self.staggered else nx
-        found = np.empty((end - begin, rows, nx, self.count))
-        for first, last in self._blocks(rows * nx, begin, end):
-            values = np.stack(self._values(first, last, rows, nx, t), axis=-1)
-            mine = slice(max(first, begin) - first, min(last, end) - first)
-            target = slice(max(first, begin) - begin, min(last, end) - begin)
-            found[target] = values.reshape(last - first, rows, nx, self.count)[mine]
+        planes, rows, nx = self._shape
+        stored = planes, rows, nx // 2 if self.staggered else nx
+        found = np.empty((end - begin, *stored[1:], self.count))
+        for here, values in in_blocks(stored, begin, end, partial(self._values, stored, t)):
+            found[here] = values
         return found
 
-    def _blocks(self, plane: int, begin: int, end: int) -> Iterator[tuple[int, int]]:
-        """(first, last) of blocks of planes, which are the same for any begin and end."""
-        step = max(1, BLOCK_CELLS // plane)
-        for first in range(begin // step * step, end, step):
-            yield first, min(first + step, self._shape[0])
-
-    def _values(self, first: int, last: int, rows: int, nx: int, t: float) -> Sequence[Floats]:
+    def _values(self, shape: tuple[int, int, int], t: float, first: int, last: int) -> Floats:
         assert self.function is not None
-        plane, row, k = np.meshgrid(
-            np.arange(first, last), np.arange(rows), np.arange(nx), indexing="ij"
-        )
+        plane, row, k = np.mgrid[first:last, : shape[1], : shape[2]]
         x = x_of(self.staggered, plane, row, k)
         nodes = (x, plane) if len(self.size) == 2 else (x, row, plane)
         places = [np.ascontiguousarray(each, np.float64).reshape(-1) + 0.5 for each in nodes]
         if self.scalar:
-            return [self.function.scalar(places, t)]
-        return self.function.vector(places, t, self.count)
+            values = [self.function.scalar(places, t)]
+        else:
+            values = self.function.vector(places, t, self.count)
+        return np.stack(values, axis=-1).reshape(last - first, *shape[1:], self.count)
 
 
 def file_field(spec: str, directory: Path, box: dict[str, Any]) -> ArrayField:
@@ -156,8 +150,9 @@ def file_field(spec: str, directory: Path, box: dict[str, Any]) -> ArrayField:
     file, _, dataset = spec.rpartition(":") if ".h5:" in spec else (spec, "", "")
     path = directory / file
     if not isfile(path):
-        raise ValueError(f"is missing: there is no file {path}; paths are relative to the folder "
-                         "of the case")  # fmt: skip
+        raise ValueError(
+            f"is missing: there is no file {path}; paths are relative to the folder of the case"
+        )
     if not dataset:
         field = ArrayField(**box, array=npy_array(path))
         field.require(field.array)
@@ -167,3 +162,90 @@ def file_field(spec: str, directory: Path, box: dict[str, Any]) -> ArrayField:
     with opened(path) as hdf5:
         found.require(hdf5_dataset(hdf5, path, dataset, "iuf"))
     return found
+
+
+def with_fields(case: Case, fluid: Fluid) -> Fluid:
+    """The fluid with fields in place of the names of files, arrays and functions.
+
+    Raises CaseError for an array or file that has no value for each cell.
+    """
+    fields = _Fields(case)
+    force, initial = fluid.force, fluid.initial
+    if force is not None:
+        value = fields.force(force.value, f"{case.key(fluid, 'force')}.value")
+        force = force.model_copy(update={"value": value})
+    u = tuple(fields.component(each, f"{initial.where}.u") for each in initial.u)
+    rho = fields.component(initial.rho, f"{initial.where}.rho")
+    initial = initial.model_copy(update={"u": u, "rho": rho})
+    return fluid.model_copy(update={"force": force, "initial": initial})
+
+
+def with_initial_value(case: Case, initial: InitialFields) -> InitialFields:
+    """The initial values of a scalar, from a file, an array or a function if they name one."""
+    fields, where, value = _Fields(case), f"{initial.where}.value", initial.rho
+    if isinstance(value, str) and is_file(value):
+        found = fields.file(value, where)
+    else:
+        found = fields.component(value, where)
+    return initial.model_copy(update={"rho": found})
+
+
+class _Fields:
+    """Finds fields; the components of one object share a field."""
+
+    def __init__(self, case: Case):
+        self.case = case
+        self.found: dict[int, CellField] = {}
+
+    def force(self, value: Any, where: str) -> tuple:
+        """The components of a force: a list, or the name of a file."""
+        D = self.case.dimensions
+        if not isinstance(value, str):
+            return tuple(self.component(each, where) for each in value)
+        try:
+            if not is_file(value) or value.endswith(".csv"):
+                raise ValueError(
+                    "is neither a list nor an array; allowed: a list of numbers and "
+                    "formulas, or a file.npy, file.h5:dataset"
+                )
+            field = file_field(value, self.case.directory, self._box(D, where))
+        except ValueError as error:
+            raise CaseError(f"'{value}' {error}", where, self.case.path) from None
+        return tuple(FieldValue(field, k) for k in range(D))
+
+    def file(self, name: str, where: str) -> FieldValue:
+        """The number of each cell in a file."""
+        try:
+            if name.endswith(".csv"):
+                raise ValueError("is a time series; allowed: a file.npy, file.h5:dataset")
+            return FieldValue(file_field(name, self.case.directory, self._box(1, where)), 0)
+        except ValueError as error:
+            raise CaseError(f"'{name}' {error}", where, self.case.path) from None
+
+    def component(self, value: Any, where: str) -> Any:
+        """A number or formula as it is, or the field of a reference."""
+        if not is_reference(value):
+            return value
+        given = self.case.given.get(value)
+        if given is None:
+            raise CaseError(f"'{value}' {unknown(value)}", where, self.case.path)
+        if id(given.object) not in self.found:
+            self.found[id(given.object)] = self._field(given, where)
+        return FieldValue(self.found[id(given.object)], given.component or 0)
+
+    def _field(self, given: Any, where: str) -> CellField:
+        box = self._box(given.count, where)
+        if isinstance(given.object, GivenFunction):
+            scalar = given.component is None
+            return FunctionField(**box, function=given.object, scalar=scalar)
+        field = ArrayField(**box, array=given.object)
+        try:
+            field.require(given.object)
+        except ValueError as error:
+            raise CaseError(f"the array {error}", where, self.case.path) from None
+        return field
+
+    def _box(self, count: int, where: str) -> dict[str, Any]:
+        case = self.case
+        box = {"size": case.domain.size, "staggered": case.lattice.staggered}
+        return box | {"count": count, "where": where, "path": case.path}

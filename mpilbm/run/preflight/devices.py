@@ -5,11 +5,93 @@ Drivers may crash or hang when they are loaded, so child processes load them.
 
 import os
 import platform
+import signal
+import subprocess
+from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
+from mpilbm.core.machine import processes
 from mpilbm.core.units import counted
-from mpilbm.run.preflight.installation.facts import Fact, ask, version
-from mpilbm.run.preflight.installation.opencl import opencl
+
+SECONDS = 30  # for a child process to answer
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A line of the report; `fix` solves a problem and is empty if there is none."""
+
+    section: str
+    name: str
+    value: str
+    fix: str = ""
+
+
+def ask(question: str) -> tuple[list[str], str]:
+    """The lines that a child Python prints, or [] and the last line of its error.
+
+    The child is not a rank of the launcher that may have started this process.
+    """
+    from mpilbm.parallel.launcher import without_launcher
+
+    environment = processes.environment(without_launcher())
+    try:
+        done = processes.run(processes.python(question), env=environment, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return [], f"no answer within {SECONDS} s"
+    if done.returncode == 0:
+        return done.stdout.split("\n")[:-1], ""
+    if done.returncode < 0:
+        return [], f"it crashed ({signal.Signals(-done.returncode).name})"
+    error = done.stderr.strip().splitlines() or [f"it ended with code {done.returncode}"]
+    return [], error[-1]
+
+
+def version(*distributions: str) -> str | None:
+    """The version of the first of these distributions that is installed."""
+    for name in distributions:
+        try:
+            return metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return None
+
+
+MARK = "opencl:"  # begins the lines of the answer; drivers may print, too
+QUESTION = f"""
+from mpilbm.backends.opencl.devices import devices
+from mpilbm.core.errors import CaseError
+try:
+    lines = ["", *devices.listed()]
+except CaseError as error:
+    lines = ["problem", str(error).removeprefix("backend.name: ")]
+for line in lines:
+    print({MARK!r} + line)
+"""
+CRASHED = (
+    "a driver may be broken: OCL_ICD_VENDORS=FOLDER uses only the drivers (*.icd) in a folder "
+    'instead of those in /etc/OpenCL/vendors; or set name = "cpu"'
+)
+
+
+def opencl() -> list[Fact]:
+    """A line for each OpenCL device, with the numbers that `[backend]` uses."""
+    if version("pyopencl") is None:
+        return [_fact("pyopencl is not installed", "pip install 'mpilbm[opencl]'")]
+    answer, problem = ask(QUESTION)
+    lines = [line.removeprefix(MARK) for line in answer if line.startswith(MARK)]
+    if not lines:
+        return [_fact(f"cannot be used: {problem or 'no answer'}", CRASHED)]
+    kind, *lines = lines
+    if kind == "problem":
+        what, _, fix = lines[0].partition(": ")
+        return [_fact(what, fix)]
+    return [_fact(line) for line in lines]
+
+
+def _fact(value: str, fix: str = "") -> Fact:
+    return Fact("devices", "opencl", value, fix)
+
 
 NODE_GPUS = Path("/proc/driver/nvidia/gpus")  # one folder per GPU, visible to this process or not
 

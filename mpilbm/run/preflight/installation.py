@@ -15,7 +15,7 @@ import click
 from mpilbm import __version__
 from mpilbm.core.machine import processes
 from mpilbm.core.units import counted
-from mpilbm.run.preflight.installation.facts import SECONDS, Fact, ask, version
+from mpilbm.run.preflight.devices import SECONDS, Fact, ask, version
 
 PACKAGES = ("numpy", "sympy", "pydantic", "mpi4py", "h5py")
 PACKAGE_QUESTION = """
@@ -49,7 +49,7 @@ def collect(probe: bool = False) -> list[Fact]:
     known = [*versions(packages), *mpi()]
     if any(fact.fix for fact in packages):  # what follows imports them
         return known
-    from mpilbm.run.preflight.installation.devices import devices
+    from mpilbm.run.preflight.devices import devices
 
     return [*known, *hdf5(), *devices(probe), *compilers(), *caches()]
 
@@ -78,8 +78,14 @@ def mpi() -> list[Fact]:
     """The MPI library and the launcher."""
     answer, problem = ask(MPI_QUESTION)
     if not answer:
-        return [Fact("MPI", "library", f"none: {problem}; runs have one rank",
-                     "pip install mpich mpi4py, or on a cluster: module load its MPI")]  # fmt: skip
+        return [
+            Fact(
+                "MPI",
+                "library",
+                f"none: {problem}; runs have one rank",
+                "pip install mpich mpi4py, or on a cluster: module load its MPI",
+            )
+        ]
     library = " ".join(answer[0].replace("Version:", "").split())
     return [
         Fact("MPI", "library", f"{library}, MPI {answer[1]}"),

@@ -3,11 +3,14 @@
 import signal
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from functools import wraps
 from types import FrameType
+from typing import Any, TypeVar, cast
 
-from mpilbm.run.ending import stopping
+from mpilbm.run import stopping
+from mpilbm.run.march import Failure, March
 
 
 class Interrupts:
@@ -85,3 +88,56 @@ class Interrupts:
 
 
 interrupts = Interrupts()
+
+
+class Calls:
+    """Calls `call(sim)` at steps that are multiples of `every`.
+
+    On a single rank Ctrl-C ends the function at once; several ranks agree on a step.
+    """
+
+    def __init__(self, sim: Any, every: int, call: Callable[[Any], object]):
+        self.sim, self.every, self.call = sim, every, call
+
+    def next_due(self, step: int, last: int) -> int:
+        """The next multiple of `every`, at most `last`."""
+        return min((step // self.every + 1) * self.every, last)
+
+    def visit(self, step: int, last: int) -> None:
+        """Call the function."""
+        if step % self.every:
+            return
+        with interrupts.immediate() if self.sim.comm.size == 1 else nullcontext():
+            self.call(self.sim)
+
+
+def interruption(march: March) -> stopping.EarlyEnd:
+    """Raises KeyboardInterrupt on all ranks when all outputs of the step are complete."""
+
+    def end(step: int, reason: str) -> None:
+        march.finish()
+        interrupts.take()
+        raise KeyboardInterrupt
+
+    return stopping.EarlyEnd(march, lambda: interrupts.caught, end)
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def undivided(method: Method) -> Method:
+    """A method of a simulation whose end Ctrl-C waits for.
+
+    After a second Ctrl-C, which interrupts it, the simulation refuses all further calls.
+    """
+
+    @wraps(method)
+    def call(self: Any, *arguments: Any, **options: Any) -> Any:
+        with interrupts.delayed():
+            try:
+                return method(self, *arguments, **options)
+            except KeyboardInterrupt as error:
+                self._failed = self._failed or Failure(error, f"in {method.__name__}", True)
+                raise
+
+    return cast(Method, call)

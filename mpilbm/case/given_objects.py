@@ -96,9 +96,11 @@ class _Reader:
         plain = value.item() if isinstance(value, np.generic) else value
         if isinstance(plain, SCALAR_TYPES):
             return plain
-        fix = "remove the key" if value is None else (
-            "allowed: numbers, texts, lists, tables, and at some keys arrays and functions"
-        )  # fmt: skip
+        fix = (
+            "remove the key"
+            if value is None
+            else ("allowed: numbers, texts, lists, tables, and at some keys arrays and functions")
+        )
         raise CaseError(f"found {shown_type(value)}; {fix}", ".".join(keys), self.path)
 
     def _array(self, array: np.ndarray, keys: tuple[str, ...]) -> Any:
@@ -135,8 +137,9 @@ class _Reader:
                     f"the function '{function.name}' cannot be written as a formula: {reason}; "
                     "functions that are no formulas are allowed for faces of the box, forces and "
                     "initial fields; use arithmetic and functions of NumPy that formulas have",
-                    ".".join(keys), self.path,
-                ) from None  # fmt: skip
+                    ".".join(keys),
+                    self.path,
+                ) from None
             return self._references(text, function, keys, count)
         return found[0] if count is None else found
 
@@ -150,8 +153,11 @@ class _Reader:
         if self.wrong:
             raise CaseError(list(self.wrong), path=self.path)
         if len(self.size) not in (2, 3):
-            raise CaseError(f"found {what}; domain.size must be a list of 2 or 3 numbers",
-                            ".".join(keys), self.path)  # fmt: skip
+            raise CaseError(
+                f"found {what}; domain.size must be a list of 2 or 3 numbers",
+                ".".join(keys),
+                self.path,
+            )
 
 
 def _solids(table: dict) -> dict:

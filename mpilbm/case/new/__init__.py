@@ -1,1 +1,0 @@
-"""The command `mpilbm new`: the cases that it offers, and the files that it writes."""

@@ -1,1 +1,0 @@
-"""Scalars of a checked case."""

@@ -1,1 +1,0 @@
-"""Ends a run early: signals, time limits, and Ctrl-C in a Python program."""

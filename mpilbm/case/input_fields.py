@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mpilbm.case.quantities import in_lattice_units
-from mpilbm.core.files.hdf5_input import (
+from mpilbm.core.files.hdf5 import (
     Hdf5File,
     Values,
     attribute,

@@ -11,10 +11,9 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from mpilbm.case.tables.case_file import CaseFile
 from mpilbm.case.tables.scales import UnitsTable
 from mpilbm.case.unit_texts import UnitError, in_si, in_words, parts
-from mpilbm.core.choice import Choice
 from mpilbm.core.files.toml_text import shown
 from mpilbm.core.quantity import Form, Quantity, whole_type
-from mpilbm.core.registry import Parameters, UnknownName, find
+from mpilbm.core.registry import Choice, Parameters, UnknownName, find
 from mpilbm.core.units import VISCOSITY, Units
 from mpilbm.model.findings import NOTE, WARNING, Finding
 

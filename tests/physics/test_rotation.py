@@ -7,7 +7,7 @@ from support.slabs import box
 from mpilbm.case.case import parse_case
 from mpilbm.core.errors import CaseError
 from mpilbm.core.formulas.parser import Formula
-from mpilbm.physics.rotation import Rotation
+from mpilbm.physics.boundaries.wall import Rotation
 
 DISC = {"name": "cylinder", "centre": [20, 20], "radius": 8}
 

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.core.errors import CaseError
-from mpilbm.core.files.hdf5_input import opened, require_intact
-from mpilbm.core.files.input_arrays import hdf5_dataset
-from mpilbm.core.files.npy_input import npy_array
+from mpilbm.core.files.hdf5 import opened, require_intact
+from mpilbm.core.files.input_arrays import hdf5_dataset, npy_array
 from mpilbm.core.formulas.given_functions import GivenFunction
 from mpilbm.physics.lattices import stored_cells, x_of
 

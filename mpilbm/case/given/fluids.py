@@ -6,9 +6,8 @@ from mpilbm.case.given.cell_fields import ArrayField, CellField, FunctionField, 
 from mpilbm.case.initial_fields import InitialFields
 from mpilbm.case.model import Case, Fluid
 from mpilbm.core.errors import CaseError
-from mpilbm.core.formulas.given_functions import GivenFunction
+from mpilbm.core.formulas.given_functions import GivenFunction, is_reference, unknown
 from mpilbm.core.formulas.values import FieldValue, is_file
-from mpilbm.model.given import is_reference, unknown
 
 
 def with_fields(case: Case, fluid: Fluid) -> Fluid:

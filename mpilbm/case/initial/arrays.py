@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from mpilbm.core.files.hdf5_input import Values, opened, require_intact
-from mpilbm.core.files.input_arrays import RELATIVE, hdf5_dataset
-from mpilbm.core.files.npy_input import npy_array
+from mpilbm.core.files.hdf5 import Values, opened, require_intact
+from mpilbm.core.files.input_arrays import RELATIVE, hdf5_dataset, npy_array
 
 Array = np.ndarray | Values
 LOCAL_HEADER = 30  # bytes before the name of a member of a zip file

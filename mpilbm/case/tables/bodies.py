@@ -6,8 +6,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from mpilbm.case.tables.scalars import of_body, one_condition
 from mpilbm.case.tables.values import Label
-from mpilbm.core.choice import Choice
-from mpilbm.core.registry import Parameters
+from mpilbm.core.registry import Choice, Parameters
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.scalars.boundaries import ScalarBoundary
 

@@ -12,8 +12,7 @@ from mpilbm.case.tables.run import Run
 from mpilbm.case.tables.scalars import Buoyancy, ScalarTable
 from mpilbm.case.tables.scales import UnitsTable
 from mpilbm.case.tables.values import Title, default
-from mpilbm.core.choice import Choice
-from mpilbm.core.registry import Parameters, registered
+from mpilbm.core.registry import Choice, Parameters, registered
 from mpilbm.layouts import Layout
 from mpilbm.model.box import Domain, Precision
 from mpilbm.physics.boundaries import Boundary

@@ -44,3 +44,15 @@ def is_number(text: str) -> bool:
 def _without_waiting(path: str, flags: int) -> int:
     """Opens a file; does not wait for the writer if it is a pipe."""
     return os.open(path, flags | os.O_NONBLOCK)
+
+
+def file_state(path: Path) -> tuple[int, ...]:
+    """Numbers that change with the content of a file: size, time, inode; empty if there is none.
+
+    A cache of what was read from a file has them in its key.
+    """
+    try:
+        found = path.stat()
+    except (OSError, ValueError):  # ValueError: a null character in the name
+        return ()
+    return found.st_size, found.st_mtime_ns, found.st_ino

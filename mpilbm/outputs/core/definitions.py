@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from mpilbm.case.case import parse_case
 from mpilbm.core.errors import FileSystemError, MpilbmError
-from mpilbm.core.files.sealed_json import sealed, unsealed
+from mpilbm.core.files.file_digest import sealed, unsealed
 from mpilbm.outputs.core.restart import opened
 from mpilbm.storage.files import whole
 from mpilbm.storage.own_files import DEFINITIONS, STEADY, expression

@@ -4,8 +4,8 @@ from mpilbm.core.registry import register
 from mpilbm.model.case import Case
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression
+from mpilbm.physics.boundaries.given import Given
 from mpilbm.physics.boundary_capabilities import FaceFlow
-from mpilbm.physics.given_boundary import Given
 
 MOST = 0.03  # viscosity below which channels with a given density at the inlet failed
 

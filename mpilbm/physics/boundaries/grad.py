@@ -9,9 +9,9 @@ from pydantic import Field
 from mpilbm.core.registry import register
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression, Incoming, Populations
+from mpilbm.physics.algebra import moments_of, populations
 from mpilbm.physics.boundaries.outflow import FromInside
 from mpilbm.physics.boundary_capabilities import Capabilities
-from mpilbm.physics.hermite import moments_of, populations
 from mpilbm.physics.lattices import Lattice
 
 

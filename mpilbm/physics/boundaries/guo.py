@@ -3,8 +3,8 @@
 from mpilbm.core.registry import register
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression
+from mpilbm.physics.boundaries.given import Given, lagged
 from mpilbm.physics.boundary_capabilities import Capabilities
-from mpilbm.physics.given_boundary import Given, lagged
 
 
 @register("boundaries", "guo")

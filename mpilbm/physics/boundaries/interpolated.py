@@ -12,8 +12,8 @@ from mpilbm.model.case import Case
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression
 from mpilbm.model.findings import NOTE, Finding
+from mpilbm.physics.boundaries.wall import SurfaceWall
 from mpilbm.physics.boundary_capabilities import Behind, Capabilities, LinkValue, PerLink
-from mpilbm.physics.surface_wall import SurfaceWall
 
 HALF = Fraction(1, 2)
 HALF_WAY_FALLBACK = "links have no fluid behind their cell; there the wall lies half-way"

@@ -7,7 +7,7 @@ from pydantic import Field
 from mpilbm.core.quantity import VISCOSITY
 from mpilbm.core.registry import register
 from mpilbm.model.expressions import Expression
-from mpilbm.physics.closures.yield_stress import YieldStress, yield_viscosity
+from mpilbm.physics.closures.generalised_newtonian import YieldStress, yield_viscosity
 
 
 @register("closures", "bingham")

@@ -9,9 +9,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from mpilbm.core.choice import Choice
 from mpilbm.core.formulas.functions import unnamed
-from mpilbm.core.registry import Parameters, find, make, names
+from mpilbm.core.registry import Choice, Parameters, find, make, names
 from mpilbm.model.case import Case
 from mpilbm.model.expressions import Expression, Let, Populations, Rates, Vector
 from mpilbm.physics.closures import Closure

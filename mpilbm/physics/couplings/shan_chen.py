@@ -15,8 +15,7 @@ from mpilbm.model.expressions import Expression, Vector
 from mpilbm.physics.algebra import dot
 from mpilbm.physics.collisions import Collision
 from mpilbm.physics.couplings import Coupling, fluid_names, solids
-from mpilbm.physics.couplings.phases import phase_warnings
-from mpilbm.physics.couplings.potential import Potential
+from mpilbm.physics.couplings.phases import Potential, phase_warnings
 from mpilbm.physics.forcing import Forcing
 from mpilbm.physics.lattices import Lattice
 

@@ -1,7 +1,8 @@
 """Discrete velocity sets: velocities `c` and weights `w`; other properties are derived from them.
 
-Imports only `registry` and lower layers. To add a lattice, write one file with a class derived from
-`Lattice` and `@register("lattices", name)` that states `c`, `w` and `isotropy`.
+To add a lattice, write one file with a class derived from `Lattice` that states `c`, `w` and
+`isotropy`, with `@register("lattices", name)`, or `@register("scalar_lattices", name)` for scalars:
+these need isotropy of second order only.
 """
 
 from collections.abc import Sequence

@@ -5,6 +5,7 @@ from mpilbm.physics.lattices import Lattice, by_speed, paired
 
 
 @register("lattices", "D3Q15")
+@register("scalar_lattices", "D3Q15")
 class D3Q15(Lattice):
     """Fifteen velocities in three dimensions: rest, axes, space diagonals. [Qian et al. 1992]."""
 

@@ -5,6 +5,7 @@ from mpilbm.physics.lattices import Lattice, by_speed, paired
 
 
 @register("lattices", "D3Q19")
+@register("scalar_lattices", "D3Q19")
 class D3Q19(Lattice):
     """Nineteen velocities in three dimensions; the default choice in 3D. [Qian et al. 1992]."""
 

@@ -29,8 +29,7 @@ from mpilbm.core.units import (
     reynolds,
 )
 from mpilbm.model.findings import in_order
-from mpilbm.model.fluids import of_fluid
-from mpilbm.model.limits import Usable
+from mpilbm.model.limits import Usable, of_fluid
 from mpilbm.parallel.slabs import Slab
 from mpilbm.run.preflight import inspection, layout_choice
 from mpilbm.run.preflight.idle_threads import idle_threads

@@ -94,11 +94,6 @@ def tau_from_viscosity(nu: Number, cs2: float | Fraction = 1 / 3) -> Number:
     return nu / float(cs2) + 0.5
 
 
-def viscosity_from_tau(tau: float, cs2: float | Fraction = 1 / 3) -> float:
-    """Nu = cs2 (tau - 1/2)."""
-    return float(cs2) * (tau - 0.5)
-
-
 def omega_from_viscosity(nu: float, cs2: float | Fraction = 1 / 3) -> float:
     """Omega = 1 / tau."""
     return 1 / tau_from_viscosity(nu, cs2)

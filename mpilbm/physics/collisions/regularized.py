@@ -1,6 +1,7 @@
 """Relaxation of the second moments; higher non-equilibrium moments are removed."""
 
 from mpilbm.core.registry import register
+from mpilbm.core.units import omega_from_viscosity
 from mpilbm.model.expressions import Expression, Populations
 from mpilbm.physics.algebra import dot
 from mpilbm.physics.collisions import Collision
@@ -22,7 +23,7 @@ class Regularized(Collision):
 
     def rates(self, nu: float, lattice: Lattice) -> dict[str, float]:
         """`omega` from the viscosity."""
-        return {"omega": 1 / (nu / float(lattice.cs2) + 0.5)}
+        return {"omega": omega_from_viscosity(nu, lattice.cs2)}
 
     def relax(self, lattice: Lattice, d: Populations, omega: Expression) -> list[Expression]:
         """d_i minus (1 - omega) times the part of d_i with its second moments."""

@@ -2,7 +2,6 @@
 
 from itertools import product
 from math import sqrt
-from typing import Protocol
 
 from mpilbm.model.case import Case
 from mpilbm.physics.algebra import dot
@@ -23,48 +22,33 @@ LARGEST_PHI = 1.1  # of an initial field; in equilibrium phi exceeds 1 in drops 
 COMPRESSED = 0.1  # relative difference of the initial density between the phases
 
 
-class Binary(Protocol):
-    """The parameters of the free-energy model."""
+def limit_warnings(
+    case: Case, a: float, kappa: float, gamma: float, mean: interface_viscosity.Mean
+) -> list[str]:
+    """Return warnings: interfaces, mobility, viscosities, contact angles and initial densities.
 
-    @property
-    def a(self) -> float:
-        """The coefficient of the bulk free energy."""
-
-    @property
-    def kappa(self) -> float:
-        """The coefficient of the gradient energy."""
-
-    @property
-    def gamma(self) -> float:
-        """The mobility / (tau_phi - 1/2)."""
-
-    @property
-    def viscosity_mean(self) -> interface_viscosity.Mean:
-        """The mean of the viscosities in an interface."""
-
-
-def limit_warnings(coupling: Binary, case: Case) -> list[str]:
-    """Return warnings: interfaces, mobility, viscosities, contact angles and initial densities."""
-    width = sqrt(2 * coupling.kappa / coupling.a)
+    The parameters are those of the free-energy model; `mean` is `viscosity_mean`.
+    """
+    width = sqrt(2 * kappa / a)
     return [
-        *_of_interfaces(coupling, case, width),
-        *_of_layers(coupling.viscosity_mean, case, width),
+        *_of_interfaces(case, a, kappa, gamma, width),
+        *_of_layers(mean, case, width),
         *_of_angles(case),
         *_of_densities(case),
     ]
 
 
-def _of_interfaces(coupling: Binary, case: Case, width: float) -> list[str]:
+def _of_interfaces(case: Case, a: float, kappa: float, gamma: float, width: float) -> list[str]:
     """Warnings: unresolved interfaces, unstable phi, viscosities too low for kappa."""
-    a, kappa, found = coupling.a, coupling.kappa, []
+    found = []
     if width < RESOLVED:
         found.append(f"kappa: the interface tanh(x/{width:.3g}) is too thin for the grid, and "
                      "its tension is not sqrt(8 kappa a/9); use kappa/a of 2 or more"
                      )  # fmt: skip
     largest = stiffest(case.lattice)
     most = 4 / (largest * (2 * a + kappa * largest))
-    if coupling.gamma > most:
-        found.append(f"gamma: found {coupling.gamma:g}; above {most:.4g}, waves of phi with the "
+    if gamma > most:
+        found.append(f"gamma: found {gamma:g}; above {most:.4g}, waves of phi with the "
                      "shortest wavelength grow; lower gamma or kappa")  # fmt: skip
     thin = min(viscosities(case))
     if thin < kappa * LEAST:

@@ -73,11 +73,6 @@ class FreeEnergy(Coupling):
     fewest = 2
     most = 2
 
-    @property
-    def surface_tension(self) -> float:
-        """sqrt(8 kappa a / 9)."""
-        return sqrt(8 * self.kappa * self.a / 9)
-
     def structure(self, case: Case) -> dict[str, Any]:
         """The mean of the viscosities; all other parameters are arguments of the kernels."""
         return {"name": self.name, "viscosity_mean": self.viscosity_mean}
@@ -216,7 +211,7 @@ class FreeEnergy(Coupling):
 
     def warnings(self, case: Case) -> list[str]:
         """Warnings: interfaces, mobility, viscosities, contact angles and initial densities."""
-        return limit_warnings(self, case)
+        return limit_warnings(case, self.a, self.kappa, self.gamma, self.viscosity_mean)
 
 
 def moved(

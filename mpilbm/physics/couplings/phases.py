@@ -1,8 +1,8 @@
 """The interaction of the pseudopotential model, and warnings on the phases that result from it."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
@@ -15,16 +15,27 @@ from mpilbm.model.case import Case
 from mpilbm.model.expressions import Expression
 from mpilbm.physics.couplings import fluid_names, solids
 
+SAMPLES = 64  # cells per side of the box at which initial densities are evaluated, at most
+APART = 2.0  # largest ratio of initial densities of a case with one phase
+# drops end in NaN if tau - 1/2 is below about (rho_l/rho_v) / STIFF for one fluid with bgk, and
+# below PARTED (rho/rho_dissolved - 1)^(1/2) for two fluids with bgk (half of it with trt)
+STIFF = 300
+PARTED = 0.0105
+DISTORTED = 0.1  # relative change of a viscosity by the dissolved fluid without a warning
+ITERATIONS, LARGEST_LOG = 200, 50  # of the iteration for dissolved densities
+DENSEST = 1e3  # densities up to DENSEST times the given one are examined for a stable liquid
+
 
 class Potential:
     """The pseudopotential psi(rho), from the text of a formula of `rho`.
 
     `tree` is the formula; its parts without rho are replaced by the names psi_0, psi_1, …, and
-    `numbers` holds their values. Raises FormulaError for invalid formulas.
+    `numbers` holds their values. The kernel text depends on `tree` only. Raises FormulaError for
+    invalid formulas.
     """
 
     def __init__(self, text: str):
-        self.text, self.formula = text, Formula(text, ("rho",))
+        self.formula = Formula(text, ("rho",))
         self.numbers: dict[str, float] = {}
         self.tree = self._parted(self.formula.tree)
 
@@ -44,11 +55,6 @@ class Potential:
         """psi as a SymPy expression; `number(name)` is the symbol of a number."""
         return symbolic(self.tree, {"rho": rho} | {name: number(name) for name in self.numbers})
 
-    @cached_property
-    def structure(self) -> str:
-        """The form of the formula, which determines the kernel text."""
-        return repr(self.tree)
-
     def __call__(self, rho: float | np.ndarray) -> np.ndarray:
         """Return psi for a number or an array of densities."""
         return numeric(self.formula.tree, {"rho": rho})
@@ -59,37 +65,38 @@ class Potential:
         return (self(rho + step) - self(rho - step)) / (2 * step)
 
 
-SAMPLES = 64  # cells per side of the box at which initial densities are evaluated, at most
-APART = 2.0  # largest ratio of initial densities of a case with one phase
-# drops end in NaN if tau - 1/2 is below about (rho_l/rho_v) / STIFF for one fluid with bgk, and
-# below PARTED (rho/rho_dissolved - 1)^(1/2) for two fluids with bgk (half of it with trt)
-STIFF = 300
-PARTED = 0.0105
-DISTORTED = 0.1  # relative change of a viscosity by the dissolved fluid without a warning
-ITERATIONS, LARGEST_LOG = 200, 50  # of the iteration for dissolved densities
-DENSEST = 1e3  # densities up to DENSEST times the given one are examined for a stable liquid
+@dataclass(frozen=True)
+class Attraction:
+    """The interaction of the pseudopotential model: strength G and formula psi, as in the case."""
 
+    G: float | tuple[tuple[float, ...], ...]
+    psi: str
 
-class Attraction(Protocol):
-    """The interaction of the pseudopotential model."""
-
-    @property
-    def G(self) -> float | tuple[tuple[float, ...], ...]:  # noqa: N802 (as in the case file)
-        """The strength, as given in the case."""
-
-    @property
-    def psi(self) -> str:
-        """The formula of the pseudopotential."""
-
-    @property
+    @cached_property
     def potential(self) -> Potential:
-        """The pseudopotential."""
+        """The pseudopotential; raises FormulaError for an invalid formula."""
+        return Potential(self.psi)
 
     def matrix(self, count: int) -> np.ndarray:
-        """G as an array (count, count)."""
+        """G as an array (count, count); raises ValueError if it has another shape."""
+        if isinstance(self.G, tuple):
+            found = np.array(self.G) if len({len(row) for row in self.G}) == 1 else np.empty(0)
+        else:
+            found = np.full((count, count), float(self.G))
+            found -= np.diag(np.diag(found)) * (count == 2)
+        if found.shape != (count, count) or (count > 2 and not isinstance(self.G, tuple)):
+            raise ValueError(f"allowed for {count} fluids: {count} lists of {count} numbers")
+        if not np.array_equal(found, found.T):
+            raise ValueError("allowed: G_kl = G_lk, so that momentum is conserved")
+        return found
 
     def stability(self, rho: np.ndarray) -> np.ndarray:
-        """The matrix delta_kl + G_kl psi_k dpsi_l/drho at the densities rho."""
+        """Return the matrix delta_kl + G_kl psi_k dpsi_l/drho, (dp/drho) / cs2 of one fluid.
+
+        A uniform state with densities `rho` is unstable if an eigenvalue is negative.
+        """
+        psi, slope = self.potential(rho), self.potential.slope(rho)
+        return np.eye(len(rho)) + self.matrix(len(rho)) * np.outer(psi, slope)
 
 
 def phase_warnings(coupling: Attraction, case: Case) -> list[str]:

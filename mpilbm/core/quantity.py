@@ -101,6 +101,11 @@ def _lattice_of(dimension: Dimension, per_capacity: Dimension | None = None) -> 
     )
 
 
+def _over_density(dimension: Dimension, kinematic: Dimension) -> Form:
+    """A quantity that is divided by the density of the fluid, as a dynamic viscosity."""
+    return Form(dimension, lambda mu, units, _: units.to_lattice(mu / units.density, kinematic))
+
+
 def _same(value: float, units: Units, cs2: float) -> float:
     return value
 
@@ -134,12 +139,8 @@ ACCELERATED = Form(  # a force per volume: acceleration times the density of the
 VISCOSITY = Quantity(
     "cells^2/step",
     ("1e-6 m^2/s", "1 mPa s"),
-    (
-        _lattice(si.VISCOSITY),
-        Form(DYNAMIC_VISCOSITY, lambda mu, units, _: units.to_lattice(mu / units.density,
-                                                                    si.VISCOSITY)),
-    ),
-)  # fmt: skip
+    (_lattice(si.VISCOSITY), _over_density(DYNAMIC_VISCOSITY, si.VISCOSITY)),
+)
 STRESS = _quantity("rho_0 cells^2/step^2", "5 Pa", si.PRESSURE)
 
 
@@ -149,10 +150,7 @@ def consistency(index: float) -> Quantity:
     return Quantity(
         "cells^2 step^(index - 2)",
         (f"0.5 Pa s^{index:g}", f"5e-4 m^2 s^{index - 2:g}"),
-        (
-            Form(dynamic, lambda K, units, _: units.to_lattice(K / units.density, kinematic)),
-            _lattice(kinematic),
-        ),
+        (_over_density(dynamic, kinematic), _lattice(kinematic)),
     )
 
 

@@ -110,8 +110,10 @@ def register(kind: str, name: str) -> Callable[[type[AnyClass]], type[AnyClass]]
         if not _is_ours(cls.__module__):
             _load_own(kind)  # first, so that a plug-in cannot take a name of this package
         if name in _classes[kind] and _classes[kind][name].__module__ != cls.__module__:
-            raise ValueError(f"two classes of {kind} are called '{name}': {cls.__module__} and "
-                             f"{_classes[kind][name].__module__}")  # fmt: skip
+            raise ValueError(
+                f"two classes of {kind} are called '{name}': {cls.__module__} and "
+                f"{_classes[kind][name].__module__}"
+            )
         # mypy has no type for a Literal of a variable
         only: Any = Literal[name]  # type: ignore[valid-type]
         cls.__pydantic_fields__["name"] = FieldInfo(annotation=only, default=name)
@@ -252,10 +254,7 @@ class Choice:
     """
 
     def __init__(
-        self,
-        kind: str,
-        complete: Callable[[Any], Any] | None = None,
-        name_alone: bool = False,
+        self, kind: str, complete: Callable[[Any], Any] | None = None, name_alone: bool = False
     ):
         self.kind, self._complete, self.name_alone = kind, complete, name_alone
 

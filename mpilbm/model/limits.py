@@ -84,19 +84,16 @@ def judge_stability(
     verdict, sentence, level = _judge_measured(number, mach, lattice, collision, flows, usable)
     if end is not None and number > MARGIN * end[1]:
         verdict = POSSIBLY if verdict == "fine" else verdict
-        sentence += (f"; measured with 'equilibrium' as inlet and outlet: with '{end[0]}' flows "
-                     f"failed from {end[1]:g} on, on D2Q9")  # fmt: skip
+        sentence += (
+            f"; measured with 'equilibrium' as inlet and outlet: with '{end[0]}' flows "
+            f"failed from {end[1]:g} on, on D2Q9"
+        )
         level = "fair" if level == "good" else level
     return f"{verdict}: {sentence}" if verdict else sentence, level
 
 
 def _judge_measured(
-    number: float,
-    mach: float,
-    lattice: str,
-    collision: str,
-    flows: tuple[str, ...],
-    usable: Usable,
+    number: float, mach: float, lattice: str, collision: str, flows: tuple[str, ...], usable: Usable
 ) -> tuple[str, str, str]:
     """Return a short verdict, the measured limits as a sentence, and the level."""
     walls = "walls" in flows

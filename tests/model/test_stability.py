@@ -54,8 +54,9 @@ def test_levels_only_fall_as_the_grid_reynolds_number_grows(flow):
 
 
 def test_walls_at_rest_warn_where_a_cavity_fails():
-    cavity, walls, vortex = (judge_stability(30, 0.1, *TRT, (flow,)) for flow in
-                             ("cavity", "walls", "vortex"))  # fmt: skip
+    cavity, walls, vortex = (
+        judge_stability(30, 0.1, *TRT, (flow,)) for flow in ("cavity", "walls", "vortex")
+    )
     assert (cavity[1], walls[1], vortex[1]) == ("poor", "fair", "fair")
     assert walls[0] == cavity[0].replace("likely", "possibly")
     assert judge_stability(60, 0.1, *TRT, ("walls",))[1] == "poor"
@@ -81,8 +82,11 @@ def test_what_was_not_measured_is_said():
 
 
 def test_all_collisions_of_the_package_are_in_the_table():
-    found = {name.partition("+")[0] for place in limits.measured().values()
-             for name in place["collisions"]}  # fmt: skip
+    found = {
+        name.partition("+")[0]
+        for place in limits.measured().values()
+        for name in place["collisions"]
+    }
     assert found == set(names("collisions"))
     assert set(limits.measured()) == set(names("lattices"))
 
@@ -114,10 +118,15 @@ def test_the_measured_flow_of_a_case(name):
 def test_a_face_with_a_velocity_is_a_lid_or_an_inlet(velocity, flow):
     walls = {"name": "bounce_back", "where": ["x-", "x+", "y-"]}
     face = {"name": "zou_he", "where": ["y+"], "velocity": velocity}
-    case = parse_case({
-        "lattice": {"name": "D2Q9"}, "domain": {"size": [9, 8]}, "fluid": {"viscosity": 0.1},
-        "boundary": [walls, face], "run": {"steps": 1},
-    })  # fmt: skip
+    case = parse_case(
+        {
+            "lattice": {"name": "D2Q9"},
+            "domain": {"size": [9, 8]},
+            "fluid": {"viscosity": 0.1},
+            "boundary": [walls, face],
+            "run": {"steps": 1},
+        }
+    )
     assert limits.flows(case) == flow
     assert limits.stability(case, case.fluids[0], 0.1)[1] == "good"
 

@@ -145,7 +145,7 @@ BEGINNINGS = {
     b"\x28\xb5\x2f\xfd": _packed("a Zstandard archive"),
     b"7z\xbc\xaf": _packed("a 7-Zip archive"),
     b"rar!": _packed("a RAR archive"),
-}  # fmt: skip
+}
 IGES = b"S      1"  # columns 73 to 80 of the first line
 
 

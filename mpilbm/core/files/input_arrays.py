@@ -14,14 +14,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.core.files.hdf5 import (
-    Hdf5File,
-    Values,
-    dataset_names,
-    opened,
-    require_intact,
-    values,
-)
+from mpilbm.core.files.hdf5 import Hdf5File, Values, dataset_names, opened, require_intact, values
 from mpilbm.core.printable import one_line
 
 AGAIN = "write or copy it again"
@@ -58,8 +51,10 @@ def npy_array(path: Path) -> NDArray[Any]:
         begin = file.tell()
     stored = path.stat().st_size - begin
     if stored < (needed := array_bytes(shape, dtype)):
-        raise ValueError(f"is truncated: an array of shape {shape} and type {dtype} has {needed} "
-                         f"bytes, found {stored}; {AGAIN}")  # fmt: skip
+        raise ValueError(
+            f"is truncated: an array of shape {shape} and type {dtype} has {needed} "
+            f"bytes, found {stored}; {AGAIN}"
+        )
     if not needed:
         raise ValueError(f"has no values: its shape is {shape} and its type {dtype}; {AGAIN}")
     with reading("as .npy"):

@@ -82,8 +82,10 @@ class GivenFunction:
         wanted += "last axis has the components"
         if isinstance(found, np.ndarray):
             if found.shape != (*shape, count):
-                raise self._error(f"returns an array of shape {found.shape} for points of shape "
-                                  f"{shape}; allowed: {wanted}")  # fmt: skip
+                raise self._error(
+                    f"returns an array of shape {found.shape} for points of shape "
+                    f"{shape}; allowed: {wanted}"
+                )
             found = list(np.moveaxis(found, -1, 0))
         if not isinstance(found, list | tuple) or len(found) != count:
             many = f"{len(found)} values" if isinstance(found, list | tuple) else "one value"

@@ -1,7 +1,7 @@
 """Base classes of conditions with a given velocity or density."""
 
 from fractions import Fraction
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
@@ -46,10 +46,6 @@ class Given(Boundary):
         if (self.velocity is None) == (self.rho is None):
             raise ValueError("needs either velocity or rho; give one of them")
         return self
-
-    def structure(self) -> dict[str, Any]:
-        """Properties that determine the kernel text, also which of velocity and rho is given."""
-        return super().structure() | {"given": "rho" if self.velocity is None else "velocity"}
 
     def values(self) -> dict[str, GivenNumber]:
         """The components of the velocity, or the density."""
@@ -121,8 +117,10 @@ class OnSite(Given):
         """
         lattice, opp, n = cell.lattice, cell.lattice.opp, cell.normal
         return {
-            i: cell.arrives[opp[i]] + feq[i] - feq[opp[i]]
+            i: cell.arrives[opp[i]]
+            + feq[i]
+            - feq[opp[i]]
             - lattice.w[i] * dot(c, cell.force) / lattice.cs2
             for i, c in enumerate(lattice.c)
             if dot(c, n) > 0
-        }  # fmt: skip
+        }

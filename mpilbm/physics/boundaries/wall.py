@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from math import hypot
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -93,10 +93,6 @@ class Wall(Boundary):
         """Errors of all boundaries, and a rotation with a wrong number of entries."""
         wrong = self.rotation.problem(case.dimensions) if self.rotation else ""
         return [f"rotation.{wrong}"] if wrong else super().problems(case)
-
-    def structure(self) -> dict[str, Any]:
-        """Properties that determine the kernel text, also whether the wall moves."""
-        return super().structure() | {"moving": self.velocity is not None}
 
     def values(self) -> dict[str, Given]:
         """The components of the wall's velocity; empty at rest."""

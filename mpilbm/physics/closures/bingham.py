@@ -25,9 +25,7 @@ class Bingham(YieldStress):
         gt=0, description="viscosity in addition to the yield stress", examples=[0.02]
     )
 
-    def viscosities(self) -> dict[str, float]:
-        """The plastic viscosity."""
-        return {"plastic_viscosity": self.plastic_viscosity}
+    viscosities = ("plastic_viscosity",)
 
     def curve_limits(self) -> tuple[float, float]:
         """At large shear rates and at rest."""

@@ -7,7 +7,7 @@ To add a fluid, derive from `GeneralisedNewtonian`, or from `YieldStress`, and d
 from collections.abc import Mapping
 from fractions import Fraction
 from math import inf, log, log2
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,8 @@ class GeneralisedNewtonian(Closure):
     steps from the middle of this interval give nu to a relative error of 1e-14 in float64 with the
     default limits, and 1e-5 with limits of 1e-5 and 30. Nothing is kept from step to step.
     """
+
+    viscosities: ClassVar[tuple[str, ...]] = ()  # fields that must be within the limits
 
     viscosity_min: Annotated[float, VISCOSITY] = Field(
         1e-3, gt=0, description="lower limit of the viscosity"
@@ -119,21 +121,19 @@ class GeneralisedNewtonian(Closure):
         """Limits in the wrong order; viscosities of the fluid or of the closure outside them."""
         low, high = self.viscosity_min, self.viscosity_max
         if low > high:
-            return [f"viscosity_min: found {low:g}, but viscosity_max is {high:g}; viscosity_min "
-                    "must not be larger; change one of them"]  # fmt: skip
+            return [
+                f"viscosity_min: found {low:g}, but viscosity_max is {high:g}; viscosity_min "
+                "must not be larger; change one of them"
+            ]
         fluids = [fluid for fluid in case.fluids if fluid.collision.closure is self]
         given = [("found a fluid of viscosity ", fluid.viscosity) for fluid in fluids]
-        given += [(f"{name}: found ", value) for name, value in self.viscosities().items()]
+        given += [(f"{name}: found ", getattr(self, name)) for name in self.viscosities]
         return [
             f"{found}{value:g}; allowed: viscosity_min = {low:g} to viscosity_max = {high:g}, in "
             "lattice units; change it, or these limits of the closure"
             for found, value in given
             if not low * (1 - 1e-9) <= value <= high * (1 + 1e-9)
         ]
-
-    def viscosities(self) -> dict[str, float]:
-        """The fields that are viscosities and must be within the limits."""
-        return {}
 
 
 def power_viscosity(x: Expression, consistency: Expression, index: Expression) -> Expression:

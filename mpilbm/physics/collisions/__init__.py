@@ -15,7 +15,7 @@ from mpilbm.model.case import Case
 from mpilbm.model.expressions import Expression, Let, Populations, Rates, Vector
 from mpilbm.physics.closures import Closure
 from mpilbm.physics.equilibria import Equilibrium
-from mpilbm.physics.lattices import Lattice
+from mpilbm.physics.lattices import Lattice, undefined
 
 
 class Collision(Parameters):
@@ -61,25 +61,32 @@ class Collision(Parameters):
         """Errors: a lattice, equilibrium, closure or force that the operator does not support."""
         if self.closure and not self.shear_rate:
             allowed = [n for n in names("collisions") if find("collisions", n).shear_rate]
-            return [f"closure: found '{self.closure.name}', but {self.name} supports no closure; "
-                    f"collisions that support closures: {', '.join(allowed)}"]  # fmt: skip
+            return [
+                f"closure: found '{self.closure.name}', but {self.name} supports no closure; "
+                f"collisions that support closures: {', '.join(allowed)}"
+            ]
         if self.closure and case.lattice.isotropy < 4:
             lattices = [n for n in names("lattices") if find("lattices", n)().isotropy >= 4]
-            return [f"closure: found '{self.closure.name}', but the shear stress relaxes at two "
-                    f"rates on {case.lattice.name}, and a closure computes one; lattices that "
-                    f"support closures: {', '.join(lattices)}"]  # fmt: skip
-        if self.lattices and case.lattice.name not in self.lattices:
-            return [f"{self.name} is not defined on {case.lattice.name}; "
-                    f"allowed: {', '.join(self.lattices)}"]  # fmt: skip
+            return [
+                f"closure: found '{self.closure.name}', but the shear stress relaxes at two "
+                f"rates on {case.lattice.name}, and a closure computes one; lattices that "
+                f"support closures: {', '.join(lattices)}"
+            ]
+        if problems := undefined(self.name, case.lattice, self.lattices):
+            return problems
         if self.equilibria and self.equilibrium.name not in self.equilibria:
-            return [f"equilibrium: found '{self.equilibrium.name}', but {self.name} does not "
-                    f"support it; allowed: {', '.join(self.equilibria)}"]  # fmt: skip
+            return [
+                f"equilibrium: found '{self.equilibrium.name}', but {self.name} does not "
+                f"support it; allowed: {', '.join(self.equilibria)}"
+            ]
         found = case.lattice.isotropy
         if found >= self.needs_isotropy:
             return self._refused_forces(case)
-        return [f"{self.name} needs a lattice isotropic to order {self.needs_isotropy}; "
-                f"{case.lattice.name} is isotropic to order {found}; "
-                "use another lattice"]  # fmt: skip
+        return [
+            f"{self.name} needs a lattice isotropic to order {self.needs_isotropy}; "
+            f"{case.lattice.name} is isotropic to order {found}; "
+            "use another lattice"
+        ]
 
     def _refused_forces(self, case: Case) -> list[str]:
         """An error for each force of this collision that is not in `forces`."""

@@ -100,12 +100,7 @@ def _by_series(d: Populations, x: Populations, let: Let) -> Expression:
 
 
 def _by_newton(
-    f: Populations,
-    d: Populations,
-    x: Populations,
-    alpha: Expression,
-    limit: Expression,
-    let: Let,
+    f: Populations, d: Populations, x: Populations, alpha: Expression, limit: Expression, let: Let
 ) -> Expression:
     """Return alpha between 1 and `limit` from Newton steps for G(alpha) = 0.
 

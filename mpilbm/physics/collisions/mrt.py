@@ -33,9 +33,18 @@ DEFAULTS: dict[str, dict[str, Default]] = {
     "D3Q15": {"s_e": 1.6, "s_eps": 1.2, "s_q": 1.6, "s_xyz": 1.2},  # [d'Humières et al. 2002]
     # [d'Humières et al. 2002]
     "D3Q19": {"s_e": 1.19, "s_eps": 1.4, "s_q": 1.2, "s_pi": 1.4, "s_m": 1.98},
-    "D3Q27": {"s_e": 1.54, "s_eps": 1.4, "s_q": 1.5, "s_pi": None, "s_m": 1.74, "s_xyz": 1.74,
-              "s_xxyz": None, "s_xyyzz": 1.83, "s_xxyyzz": 1.61},  # [Suga et al. 2015]
-}  # fmt: skip
+    "D3Q27": {
+        "s_e": 1.54,
+        "s_eps": 1.4,
+        "s_q": 1.5,
+        "s_pi": None,
+        "s_m": 1.74,
+        "s_xyz": 1.74,
+        "s_xxyz": None,
+        "s_xyyzz": 1.83,
+        "s_xxyyzz": 1.61,
+    },  # [Suga et al. 2015]
+}
 
 
 def rate(moments: str) -> Any:

@@ -42,19 +42,24 @@ def _of_interfaces(case: Case, a: float, kappa: float, gamma: float, width: floa
     """Warnings: unresolved interfaces, unstable phi, viscosities too low for kappa."""
     found = []
     if width < RESOLVED:
-        found.append(f"kappa: the interface tanh(x/{width:.3g}) is too thin for the grid, and "
-                     "its tension is not sqrt(8 kappa a/9); use kappa/a of 2 or more"
-                     )  # fmt: skip
+        found.append(
+            f"kappa: the interface tanh(x/{width:.3g}) is too thin for the grid, and "
+            "its tension is not sqrt(8 kappa a/9); use kappa/a of 2 or more"
+        )
     largest = stiffest(case.lattice)
     most = 4 / (largest * (2 * a + kappa * largest))
     if gamma > most:
-        found.append(f"gamma: found {gamma:g}; above {most:.4g}, waves of phi with the "
-                     "shortest wavelength grow; lower gamma or kappa")  # fmt: skip
+        found.append(
+            f"gamma: found {gamma:g}; above {most:.4g}, waves of phi with the "
+            "shortest wavelength grow; lower gamma or kappa"
+        )
     thin = min(viscosities(case))
     if thin < kappa * LEAST:
-        found.append(f"kappa: found {kappa:g}; waves on an interface can end in NaN at a "
-                     f"viscosity below {kappa * LEAST:.3g}, found {thin:.3g}; raise the "
-                     "viscosity, or lower kappa and a")  # fmt: skip
+        found.append(
+            f"kappa: found {kappa:g}; waves on an interface can end in NaN at a "
+            f"viscosity below {kappa * LEAST:.3g}, found {thin:.3g}; raise the "
+            "viscosity, or lower kappa and a"
+        )
     return found
 
 
@@ -72,14 +77,18 @@ def _of_layers(mean: interface_viscosity.Mean, case: Case, width: float) -> list
     given = f"the viscosities {nu[0]:.4g} and {nu[1]:.4g}"
     wrong = f"in layers across {n} cells the velocity is wrong by up to {error:.0%}"
     if mean == "harmonic":
-        return [f"kappa: interfaces tanh(x/{width:.3g}) are too wide for {given}: {wrong}; use "
-                "more cells, or reduce kappa/a, but not below 2"]  # fmt: skip
+        return [
+            f"kappa: interfaces tanh(x/{width:.3g}) are too wide for {given}: {wrong}; use "
+            "more cells, or reduce kappa/a, but not below 2"
+        ]
     moved = interface_viscosity.shift(*nu, width)
     better = interface_viscosity.layered_error("harmonic", *nu, width, n)
-    return [f"viscosity_mean: found 'linear'; with {given}, a flow along an interface "
-            f"tanh(x/{width:.3g}) is that of an interface {moved:.2g} cells further within the "
-            f"fluid of the smaller viscosity: {wrong}, with 'harmonic' by {better:.1%}; use "
-            "'harmonic'"]  # fmt: skip
+    return [
+        f"viscosity_mean: found 'linear'; with {given}, a flow along an interface "
+        f"tanh(x/{width:.3g}) is that of an interface {moved:.2g} cells further within the "
+        f"fluid of the smaller viscosity: {wrong}, with 'harmonic' by {better:.1%}; use "
+        "'harmonic'"
+    ]
 
 
 def _of_angles(case: Case) -> list[str]:
@@ -101,14 +110,16 @@ def _of_densities(case: Case) -> list[str]:
         return []
     rho, phi, found = ends.sum(axis=1), ends[:, 0] - ends[:, 1], []
     if abs(phi).max() > LARGEST_PHI:
-        found.append("the phases have rho_1 - rho_2 = 1 and -1, but the initial densities have "
-                     f"{phi[1]:.3g} and {phi[0]:.3g}; give densities of 1 and nearly 0"
-                     )  # fmt: skip
+        found.append(
+            "the phases have rho_1 - rho_2 = 1 and -1, but the initial densities have "
+            f"{phi[1]:.3g} and {phi[0]:.3g}; give densities of 1 and nearly 0"
+        )
     if rho.max() > rho.min() * (1 + COMPRESSED):
-        found.append("both phases have the same density, but the initial rho_1 + rho_2 is "
-                     f"{rho[1]:.3g} and {rho[0]:.3g}, a difference of the pressure; give densities "
-                     "with the sum 1; for a difference in weight give each fluid a force"
-                     )  # fmt: skip
+        found.append(
+            "both phases have the same density, but the initial rho_1 + rho_2 is "
+            f"{rho[1]:.3g} and {rho[0]:.3g}, a difference of the pressure; give densities "
+            "with the sum 1; for a difference in weight give each fluid a force"
+        )
     return found
 
 

@@ -111,8 +111,10 @@ def phase_warnings(coupling: Attraction, case: Case) -> list[str]:
     with np.errstate(all="ignore"):
         states = np.stack([coupling.stability(rho) for rho in between])
     if not np.isfinite(states).all():
-        return [f"psi: found '{coupling.psi}', which is not finite at some densities from "
-                f"{ends.min():.3g} to {ends.max():.3g}; change psi or rho"]  # fmt: skip
+        return [
+            f"psi: found '{coupling.psi}', which is not finite at some densities from "
+            f"{ends.min():.3g} to {ends.max():.3g}; change psi or rho"
+        ]
     lowest = float(np.linalg.eigvals(states).real.min())
     found = _collapses(coupling, case, ends) if lowest < 0 else []
     if all(isinstance(fluid.initial.rho, int | float) for fluid in case.fluids):
@@ -150,17 +152,21 @@ def extremes(case: Case) -> np.ndarray | None:
 def _uniform(coupling: Attraction, case: Case, rho: np.ndarray, lowest: float) -> list[str]:
     """Warnings: a uniform fluid that separates; `lowest` is the least dp/drho in cs2."""
     given = ", ".join(f"{n} = {r:g}" for n, r in zip(fluid_names(case), rho, strict=True))
-    return [f"G: found {shown(coupling.G)}; a uniform fluid of rho {given} is unstable (dp/drho is "
-            f"{lowest:.3g} cs2, allowed: 0 or more), and rounding errors determine where it "
-            "separates; give rho as a formula, or reduce |G|"]  # fmt: skip
+    return [
+        f"G: found {shown(coupling.G)}; a uniform fluid of rho {given} is unstable (dp/drho is "
+        f"{lowest:.3g} cs2, allowed: 0 or more), and rounding errors determine where it "
+        "separates; give rho as a formula, or reduce |G|"
+    ]
 
 
 def _mixes(coupling: Attraction, ends: np.ndarray, lowest: float) -> str:
     """Warning: phases that mix; `lowest` is the least dp/drho between them in cs2."""
     low, high = ends[:, 0]
-    return (f"G: found {shown(coupling.G)}; phases with the densities {low:.3g} and {high:.3g} "
-            f"mix: between them dp/drho is at least {lowest:.3g} cs2, but two phases require "
-            "negative values; increase |G|")  # fmt: skip
+    return (
+        f"G: found {shown(coupling.G)}; phases with the densities {low:.3g} and {high:.3g} "
+        f"mix: between them dp/drho is at least {lowest:.3g} cs2, but two phases require "
+        "negative values; increase |G|"
+    )
 
 
 def density_ratio(coupling: Attraction, ends: np.ndarray) -> float:
@@ -185,10 +191,12 @@ def _collapses(coupling: Attraction, case: Case, ends: np.ndarray) -> list[str]:
         with np.errstate(all="ignore"):
             slope = 1 + G[k, k] * coupling.potential(rho) * coupling.potential.slope(rho)
         if (slope < 0).all():
-            found.append(f"psi: found '{coupling.psi}', with which '{name}' has no stable liquid: "
-                         f"dp/drho is {slope[0]:.3g} cs2 at rho = {rho[0]:.3g} and below 0 up to "
-                         f"rho = {rho[-1]:.3g}, so drops collapse; use a bounded psi, "
-                         "or reduce |G|")  # fmt: skip
+            found.append(
+                f"psi: found '{coupling.psi}', with which '{name}' has no stable liquid: "
+                f"dp/drho is {slope[0]:.3g} cs2 at rho = {rho[0]:.3g} and below 0 up to "
+                f"rho = {rho[-1]:.3g}, so drops collapse; use a bounded psi, "
+                "or reduce |G|"
+            )
     return found
 
 
@@ -203,9 +211,11 @@ def _stiff(case: Case, ratio: float) -> list[str]:
         return []
     enough = least * float(case.lattice.cs2)
     whose = "viscosity" if len(case.fluids) == 1 else "the viscosity of one fluid"
-    return [f"tau = {tau:.4g} is too near 1/2 for a density ratio of {ratio:.3g}: "
-            f"drops end in NaN below about {0.5 + least:.3g}; raise {whose} to {enough:.3g}, or "
-            "reduce the density ratio"]  # fmt: skip
+    return [
+        f"tau = {tau:.4g} is too near 1/2 for a density ratio of {ratio:.3g}: "
+        f"drops end in NaN below about {0.5 + least:.3g}; raise {whose} to {enough:.3g}, or "
+        "reduce the density ratio"
+    ]
 
 
 def coexisting_ratio(coupling: Attraction, ends: np.ndarray) -> float:
@@ -238,9 +248,11 @@ def _dissolved(coupling: Attraction, case: Case, ends: np.ndarray) -> list[str]:
     fix = f"raise |G|; the largest ratio of the viscosities of the phases is {largest:.3g}"
     if share < 0.5 and (given := np.linalg.solve(mixing, nu)).min() > 0:
         fix = f"give {given[0]:.3g} and {given[1]:.3g}, or raise |G|"
-    return [f"the phases of {names[0]} and {names[1]} have the viscosities {found[0]:.3g} and "
-            f"{found[1]:.3g} instead of {nu[0]:.3g} and {nu[1]:.3g}, because about {share:.0%} of "
-            f"each is the other fluid (rho nu = sum of rho_k nu_k); {fix}"]  # fmt: skip
+    return [
+        f"the phases of {names[0]} and {names[1]} have the viscosities {found[0]:.3g} and "
+        f"{found[1]:.3g} instead of {nu[0]:.3g} and {nu[1]:.3g}, because about {share:.0%} of "
+        f"each is the other fluid (rho nu = sum of rho_k nu_k); {fix}"
+    ]
 
 
 def _covered(coupling: Attraction, case: Case, ends: np.ndarray) -> list[str]:
@@ -261,8 +273,10 @@ def _covered(coupling: Attraction, case: Case, ends: np.ndarray) -> list[str]:
         wall = float(coupling.potential(np.array([wetting[name] for name in names])) @ sign)
         if not low <= wall <= high:
             what = "psi" if len(names) == 1 else f"psi of {names[0]} minus psi of {names[1]}"
-            found.append(f"{key}.wetting: {what} is {wall:.3g} in the wall, but {low:.3g} to "
-                         f"{high:.3g} in the phases; beyond these values one phase covers the wall "
-                         "and there is no contact angle; choose densities between those of the "
-                         "phases")  # fmt: skip
+            found.append(
+                f"{key}.wetting: {what} is {wall:.3g} in the wall, but {low:.3g} to "
+                f"{high:.3g} in the phases; beyond these values one phase covers the wall "
+                "and there is no contact angle; choose densities between those of the "
+                "phases"
+            )
     return found

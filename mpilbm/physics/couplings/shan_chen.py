@@ -123,10 +123,11 @@ class ShanChen(Coupling):
         slopes = {n: cell.slope(f"potential_{n}") for n in acting}
         psi, cs2 = cell.here(f"potential_{k}"), cell.cs2
         return [
-            -cs2 * psi * dot([cell.number(f"G_{k}_{n}") for n in acting],
-                             [slopes[n][a] for n in acting])
+            -cs2
+            * psi
+            * dot([cell.number(f"G_{k}_{n}") for n in acting], [slopes[n][a] for n in acting])
             for a in range(len(cell.axes))
-        ]  # fmt: skip
+        ]
 
     def force_on(self, cell: CoupledCell, k: int) -> list[Expression]:
         """The total force on fluid k."""
@@ -155,8 +156,10 @@ class ShanChen(Coupling):
         """Stored density, rho and momentum, summed over the fluids."""
         fluids = range(cell.count)
         forces = [self.force_on(cell, k) for k in fluids]
-        momentum = [sum(cell.momentum(k)[a] - forces[k][a] / 2 for k in fluids)
-                    for a in range(len(cell.axes))]  # fmt: skip
+        momentum = [
+            sum(cell.momentum(k)[a] - forces[k][a] / 2 for k in fluids)
+            for a in range(len(cell.axes))
+        ]
         return sum(cell.density(k) for k in fluids), sum(cell.rho(k) for k in fluids), momentum
 
     def outputs(self, case: Case) -> tuple[str, ...]:
@@ -213,10 +216,15 @@ class ShanChen(Coupling):
         for key, boundary in solids(case):
             wetting = boundary.wetting or {}
             if wetting and set(wetting) != set(labels):
-                found.append(f"{key}.wetting: found {', '.join(wetting)}; allowed: a density for "
-                             f"each of {', '.join(labels)}")  # fmt: skip
-            found += [f"{key}.wetting.{label}: found {rho:g}; allowed: a density, 0 or more"
-                      for label, rho in wetting.items() if rho < 0]  # fmt: skip
+                found.append(
+                    f"{key}.wetting: found {', '.join(wetting)}; allowed: a density for "
+                    f"each of {', '.join(labels)}"
+                )
+            found += [
+                f"{key}.wetting.{label}: found {rho:g}; allowed: a density, 0 or more"
+                for label, rho in wetting.items()
+                if rho < 0
+            ]
         return found
 
     def _of_collisions(self, case: Case) -> list[str]:
@@ -225,23 +233,31 @@ class ShanChen(Coupling):
         for fluid in case.fluids:
             key, collision = case.key(fluid, "collision"), fluid.collision
             if fluid.force and fluid.force.name != self.force:
-                found.append(f"force: found '{self.force}', but {case.key(fluid, 'force')} is "
-                             f"'{fluid.force.name}'; use the same for both")  # fmt: skip
+                found.append(
+                    f"force: found '{self.force}', but {case.key(fluid, 'force')} is "
+                    f"'{fluid.force.name}'; use the same for both"
+                )
             if collision.forces and self.force not in collision.forces:
-                found.append(f"{key}: {collision.name} does not support the force "
-                             f"'{self.force}'; allowed: "
-                             f"{', '.join(collision.forces)}; change coupling.force")  # fmt: skip
+                found.append(
+                    f"{key}: {collision.name} does not support the force "
+                    f"'{self.force}'; allowed: "
+                    f"{', '.join(collision.forces)}; change coupling.force"
+                )
             if not collision.equilibrium.any_unit:
                 equilibrium = collision.equilibrium.name
-                found.append(f"{key}.equilibrium: '{equilibrium}' has a fixed density rho_0, but "
-                             "densities vary with this coupling; use another one")  # fmt: skip
+                found.append(
+                    f"{key}.equilibrium: '{equilibrium}' has a fixed density rho_0, but "
+                    "densities vary with this coupling; use another one"
+                )
             given = fluid.viscosity, case.lattice
             if len(case.fluids) > 1 and not momentum_rate(collision, *given):
                 every = (make("collisions", name) for name in names("collisions"))
                 allowed = ", ".join(one.name for one in every if momentum_rate(one, *given))
-                found.append(f"{key}: {collision.name} does not relax momentum at the same rate in "
-                             f"all cells, which several fluids require; allowed: {allowed}, "
-                             "without closure")  # fmt: skip
+                found.append(
+                    f"{key}: {collision.name} does not relax momentum at the same rate in "
+                    f"all cells, which several fluids require; allowed: {allowed}, "
+                    "without closure"
+                )
         return found
 
     def warnings(self, case: Case) -> list[str]:

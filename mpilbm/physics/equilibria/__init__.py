@@ -10,8 +10,9 @@ from typing import ClassVar
 from mpilbm.core.registry import Parameters
 from mpilbm.model.case import Case
 from mpilbm.model.expressions import Expression, Stress, Vector
+from mpilbm.model.expressions import Populations as Populations
 from mpilbm.physics.algebra import dot, expanded, one_way
-from mpilbm.physics.lattices import Lattice
+from mpilbm.physics.lattices import Lattice, undefined
 
 
 class Equilibrium(Parameters):
@@ -49,10 +50,7 @@ class Equilibrium(Parameters):
 
     def problems(self, case: Case) -> list[str]:
         """Errors: a lattice on which the equilibrium is not defined."""
-        if self.lattices is None or case.lattice.name in self.lattices:
-            return []
-        return [f"{self.name} is not defined on {case.lattice.name}; "
-                f"allowed: {', '.join(self.lattices)}"]  # fmt: skip
+        return undefined(self.name, case.lattice, self.lattices)
 
 
 def with_moments(

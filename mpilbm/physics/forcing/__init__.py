@@ -94,8 +94,10 @@ class Forcing(Parameters):
         if len(self.value) != case.lattice.D:
             return [f"value: found {len(self.value)} components; allowed: {case.lattice.D}"]
         if self.by_cell and case.coupling:
-            return ["value: found an array or a function that is no formula; allowed for coupled "
-                    "fluids: numbers and formulas"]  # fmt: skip
+            return [
+                "value: found an array or a function that is no formula; allowed for coupled "
+                "fluids: numbers and formulas"
+            ]
         found = []
         for k, value in enumerate(self.value):
             if isinstance(value, FieldValue):

@@ -18,6 +18,11 @@ from mpilbm.model.case import Case
 
 AXES = "xyz"
 
+# Velocities in three dimensions, one of each pair of opposite ones
+ALONG_AXES = (1, 0, 0), (0, 1, 0), (0, 0, 1)
+FACE_DIAGONALS = (1, 1, 0), (1, -1, 0), (1, 0, 1), (1, 0, -1), (0, 1, 1), (0, 1, -1)
+SPACE_DIAGONALS = (1, 1, 1), (1, 1, -1), (1, -1, 1), (-1, 1, 1)
+
 Coordinate = TypeVar("Coordinate", int, NDArray[Any])
 
 
@@ -128,6 +133,13 @@ class Lattice(Parameters):
         """
         order = sorted(range(self.Q), key=lambda i: (self.offset(i)[0], i))
         return tuple(order.index(i) for i in range(self.Q))
+
+
+def undefined(name: str, lattice: Lattice, allowed: tuple[str, ...] | None) -> list[str]:
+    """The error of a model `name` on a lattice that is not among those allowed (None: all are)."""
+    if not allowed or lattice.name in allowed:
+        return []
+    return [f"{name} is not defined on {lattice.name}; allowed: {', '.join(allowed)}"]
 
 
 def x_of(

@@ -10,7 +10,6 @@ from typing import ClassVar
 from mpilbm.core.registry import Parameters
 from mpilbm.model.case import Case
 from mpilbm.model.expressions import Expression, Stress, Vector
-from mpilbm.model.expressions import Populations as Populations
 from mpilbm.physics.algebra import dot, expanded, one_way
 from mpilbm.physics.lattices import Lattice, undefined
 

@@ -19,7 +19,8 @@ def read_text(path: Path, encoding: str = "utf-8", most: int = MOST) -> str:
     """
     if "\0" in str(path):
         raise NotATextFile("is not a path: it contains a null character; remove it")
-    with open(path, "rb", opener=_without_waiting) as file:
+    # without blocking: a pipe may never have a writer
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise NotATextFile("is not a regular file; allowed: a text file on a disk")
@@ -39,11 +40,6 @@ def is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    """Opens a file; does not wait for the writer if it is a pipe."""
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def file_state(path: Path) -> tuple[int, ...]:

@@ -1,8 +1,8 @@
 """Collision operators: the relaxation of the populations of one cell.
 
-Imports only `physics/equilibria`, `physics/lattices`, `formulas` and lower layers. To add an
-operator, write one file with a class derived from `Collision` and `@register("collisions", name)`
-that defines `rates` and `relax`, or `collide` where it is not linear.
+To add an operator, write one file with a class derived from `Collision` and
+`@register("collisions", name)` that defines `rates` and `relax`, or `collide` where it is not
+linear.
 """
 
 from typing import Annotated, Any, ClassVar

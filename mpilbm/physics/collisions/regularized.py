@@ -1,5 +1,7 @@
 """Relaxation of the second moments; higher non-equilibrium moments are removed."""
 
+from itertools import product
+
 from mpilbm.core.registry import register
 from mpilbm.core.units import omega_from_viscosity
 from mpilbm.model.expressions import Expression, Populations
@@ -27,15 +29,15 @@ class Regularized(Collision):
 
     def relax(self, lattice: Lattice, d: Populations, omega: Expression) -> list[Expression]:
         """d_i minus (1 - omega) times the part of d_i with its second moments."""
-        axes = range(lattice.D)
-        kept = {(a, b): (1 - omega) * self._second(lattice, d, a, b) for a in axes for b in axes}
+        # sum_i Q_i,ab d_i; d has no density, so the term cs2 delta_ab is zero
+        second = {
+            (a, b): dot([c[a] * c[b] for c in lattice.c], d)
+            for a, b in product(range(lattice.D), repeat=2)
+        }
+        kept = {pair: (1 - omega) * value for pair, value in second.items()}
         relaxed = []
         for w, c, d_i in zip(lattice.w, lattice.c, d, strict=True):
             Q = {(a, b): c[a] * c[b] - (lattice.cs2 if a == b else 0) for a, b in kept}
             factors = [w * Q[pair] / (2 * lattice.cs2**2) for pair in kept]
             relaxed.append(d_i - dot(factors, kept.values()))
         return relaxed
-
-    def _second(self, lattice: Lattice, d: Populations, a: int, b: int) -> Expression:
-        """sum_i Q_i,ab d_i; d has no density, so the term cs2 delta_ab is zero."""
-        return dot([c[a] * c[b] for c in lattice.c], d)

@@ -1,7 +1,7 @@
 """Couplings between fluids: fields that neighbouring cells read, and the collisions that use them.
 
-Imports only the other folders of `physics`, `formulas`, `registry` and lower layers. To add a
-coupling, write one file with a class derived from `Coupling` and `@register("couplings", name)`.
+To add a coupling, write one file with a class derived from `Coupling` and `@register("couplings",
+name)`.
 """
 
 from collections.abc import Mapping

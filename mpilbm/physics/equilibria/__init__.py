@@ -1,7 +1,7 @@
 """Equilibrium distributions, for stored deviations and for full populations.
 
-Imports only `physics/algebra`, `registry` and lower layers. To add an equilibrium, write one file
-with a class derived from `Equilibrium` and `@register("equilibria", name)` that defines `feq`.
+To add an equilibrium, write one file with a class derived from `Equilibrium` and
+`@register("equilibria", name)` that defines `feq`.
 """
 
 from fractions import Fraction

@@ -1,7 +1,6 @@
 """Body forces: the source term F_i of a collision.
 
-Imports only `physics/collisions`, `physics/equilibria`, `formulas`, `units` and lower layers. To
-add a forcing scheme, write one file with a class derived from `Forcing` and
+To add a forcing scheme, write one file with a class derived from `Forcing` and
 `@register("forcing", name)` that defines `source`.
 """
 

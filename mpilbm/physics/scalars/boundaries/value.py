@@ -43,15 +43,15 @@ class GivenValue(ScalarBoundary):
 
     def incoming(self, cell: Cell) -> dict[int, Expression]:
         """The value at the wall, from the outgoing population of the same link."""
-        return {i: self._entering(cell, i) for i in range(1, cell.lattice.Q)}
-
-    def _entering(self, cell: Cell, i: int) -> Expression:
-        """The incoming population along c_i."""
-        j, twice = cell.lattice.opp[i], 2 * cell.lattice.w[i] * cell.values["value"]
-        if not self._uses_body:
-            return -cell.left[j] + cell.at_wall(i, twice)
-        q = cell.link(i)
-        given = cell.at_wall(i, twice, q)
-        near = -2 * q * cell.left[j] - (1 - 2 * q) * cell.arrives[j] + given
-        far = (-cell.left[j] + (2 * q - 1) * cell.left[i] + given) / (2 * q)
-        return cell.below(q, HALF, near, far)
+        found = {}
+        for i in range(1, cell.lattice.Q):
+            j, twice = cell.lattice.opp[i], 2 * cell.lattice.w[i] * cell.values["value"]
+            if not self._uses_body:
+                found[i] = -cell.left[j] + cell.at_wall(i, twice)
+                continue
+            q = cell.link(i)
+            given = cell.at_wall(i, twice, q)
+            near = -2 * q * cell.left[j] - (1 - 2 * q) * cell.arrives[j] + given
+            far = (-cell.left[j] + (2 * q - 1) * cell.left[i] + given) / (2 * q)
+            found[i] = cell.below(q, HALF, near, far)
+        return found

@@ -87,18 +87,10 @@ def _with_texts(part: Any) -> Any:
     return found
 
 
-def _lattice(dimension: Dimension) -> Form:
-    return Form(dimension, lambda value, units, _: units.to_lattice(value, dimension))
-
-
-def _lattice_of(dimension: Dimension, per_capacity: Dimension | None = None) -> Form:
-    """A form of a scalar, whose own unit stays; of heat, if it is that over the heat capacity."""
-    kept = per_capacity or dimension
-    return Form(
-        dimension,
-        lambda value, units, _: units.to_lattice(value, kept),
-        of_heat=per_capacity is not None,
-    )
+def _lattice(dimension: Dimension, per_capacity: Dimension | None = None) -> Form:
+    """A quantity in lattice units; of heat, in those of the quantity over the heat capacity."""
+    kept, heat = per_capacity or dimension, per_capacity is not None
+    return Form(dimension, lambda value, units, _: units.to_lattice(value, kept), of_heat=heat)
 
 
 def _over_density(dimension: Dimension, kinematic: Dimension) -> Form:
@@ -106,16 +98,12 @@ def _over_density(dimension: Dimension, kinematic: Dimension) -> Form:
     return Form(dimension, lambda mu, units, _: units.to_lattice(mu / units.density, kinematic))
 
 
-def _same(value: float, units: Units, cs2: float) -> float:
-    return value
-
-
 def _quantity(unit: str, example: str, dimension: Dimension) -> Quantity:
     return Quantity(unit, (example,), (_lattice(dimension),))
 
 
 def in_si(unit: str, example: str, dimension: Dimension) -> Quantity:
-    """A field whose number is in SI, not in lattice units, such as the time of a clock."""
+    """A field whose number is not in lattice units: a time of a clock in s, a value of a scalar."""
     return Quantity(unit, (example,), (Form(dimension, lambda value, *_: value, absolute=True),))
 
 
@@ -168,24 +156,22 @@ WETTING = Quantity(
 )
 # Of scalars, which have units of their own: here kelvins. Those of heat are divided by the heat
 # capacity of a volume.
-KELVIN = Quantity("units of the scalar", ("300 K",), (Form(TEMPERATURE, _same, absolute=True),))
-EXPANSION = Quantity(
-    "1 / unit of the scalar", ("3.4e-3 1/K",), (Form((0, 0, 0, -1), _same, absolute=True),)
-)
+KELVIN = in_si("units of the scalar", "300 K", TEMPERATURE)
+EXPANSION = in_si("1 / unit of the scalar", "3.4e-3 1/K", (0, 0, 0, -1))
 SCALAR_FLUX = Quantity(
     "units of the scalar, times cells/step",
     ("0.01 K m/s", "100 W/m^2"),
-    (_lattice_of((1, -1, 0, 1)), _lattice_of((0, -3, 1), si.VELOCITY)),
+    (_lattice((1, -1, 0, 1)), _lattice((0, -3, 1), si.VELOCITY)),
 )
 TRANSFER = Quantity(
     "cells/step",
     ("1e-5 m/s", "10 W/(m^2 K)"),
-    (_lattice(si.VELOCITY), _lattice_of((0, -3, 1, -1), si.VELOCITY)),
+    (_lattice(si.VELOCITY), _lattice((0, -3, 1, -1), si.VELOCITY)),
 )
 SCALAR_SOURCE = Quantity(
     "units of the scalar per step",
     ("0.5 K/s", "1e5 W/m^3"),
-    (_lattice_of((0, -1, 0, 1)), _lattice_of((-1, -3, 1), RATE)),
+    (_lattice((0, -1, 0, 1)), _lattice((-1, -3, 1), RATE)),
 )
 HEAT_CAPACITY = in_si("J/(m^3 K)", "4.18e6 J/(m^3 K)", (-1, -2, 1, -1))
 SECONDS = in_si("s", "2 h", si.TIME)

@@ -102,9 +102,7 @@ def verify(
 def has_digest(path: str | Path) -> bool:
     """Whether a file ends with the tail of a digest, intact or not."""
     with opened(path) as number:
-        size = os.fstat(number).st_size
-        tail = os.pread(number, TAIL.size, max(0, size - TAIL.size))
-    return tail.startswith(MAGIC)
+        return _tail(number)[1].startswith(MAGIC)
 
 
 def piece_sums(number: int, extent: Extent, share: range) -> np.ndarray:
@@ -141,10 +139,15 @@ def opened(path: str | Path) -> Iterator[int]:
         os.close(number)
 
 
+def _tail(number: int) -> tuple[int, bytes]:
+    """The size of an open file, and its last bytes."""
+    size = os.fstat(number).st_size
+    return size, os.pread(number, TAIL.size, max(0, size - TAIL.size))
+
+
 def _table(number: int) -> tuple[list[Extent], np.ndarray]:
     """The extents and checksums of an open file, verified by the digest."""
-    size = os.fstat(number).st_size
-    tail = os.pread(number, TAIL.size, max(0, size - TAIL.size))
+    size, tail = _tail(number)
     if len(tail) < TAIL.size or not tail.startswith(MAGIC):
         raise NoDigestError("it does not end with a digest")
     _, version, count, pieces, body, digest = TAIL.unpack(tail)

@@ -6,7 +6,7 @@ solver/boundary_lists.py runs the kernel.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
 
 from pydantic import Field
 
@@ -43,12 +43,6 @@ class Condition(Parameters):
     conducts  the populations are also inside of the body, whose surface is then no boundary
     numbers   fields that are arguments of the kernel, whose text does not depend on them
     """
-
-    if TYPE_CHECKING:
-
-        @property
-        def name(self) -> str:
-            """The name under which the class is registered."""
 
     where: tuple[Face, ...] = Field(
         (), description="faces of the box; not for a body", examples=[["x-", "x+"]]

@@ -5,6 +5,7 @@ To add an operator, write one file with a class derived from `Collision` and
 linear.
 """
 
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
@@ -18,6 +19,24 @@ from mpilbm.physics.equilibria import Equilibrium
 from mpilbm.physics.lattices import Lattice, undefined
 
 
+@dataclass(frozen=True, eq=False)
+class CellState:
+    """A cell before its collision.
+
+    f        Q incoming populations
+    density  sum of the stored populations, see Equilibrium
+    rho, u   density and velocity (D expressions) of the collision
+    source   Q expressions F_i of the force term, or None
+    """
+
+    lattice: Lattice
+    f: Populations
+    density: Expression
+    rho: Expression
+    u: Vector
+    source: Populations | None
+
+
 class Collision(Parameters):
     """A collision f* = f - R(f - feq) + F - R(F)/2 with a linear relaxation R.
 
@@ -25,7 +44,7 @@ class Collision(Parameters):
     subclass defines `rates` (relaxation rates, from the viscosity) and `relax` (the expressions
     R(d), in its own basis). With d = f - feq + F/2 the collision is f* = f + F - R(d), which
     includes the factor 1 - R/2 of the force of Guo et al. (2002). An operator of another form
-    overrides `collide` and sets `linear = False`.
+    overrides `collide`, or `collided` with the same data, and sets `linear = False`.
     """
 
     equilibrium: Annotated[Any, Choice("equilibria")] = Field(
@@ -143,16 +162,19 @@ class Collision(Parameters):
     ) -> list[Expression]:
         """Return the Q post-collision populations f* from the Q populations f.
 
-        density  sum of the stored populations, see Equilibrium
-        source   Q expressions F_i of the force term, or None
-        rates    the relaxation rates by name
-        let      `let(name, expression)` defines a named value in the kernel text and returns its
-                 symbol; it keeps long chains of equations short
+        The first six parameters are those of CellState; `rates` are the relaxation rates by name.
+        `let(name, expression)` defines a named value in the kernel text and returns its symbol; it
+        keeps long chains of equations short.
         """
-        feq = self.feq(lattice, density, rho, u)
-        if source is None:
-            relaxed = self.relax(lattice, [a - b for a, b in zip(f, feq, strict=True)], **rates)
-            return [a - b for a, b in zip(f, relaxed, strict=True)]
-        d = [a - b + F / 2 for a, b, F in zip(f, feq, source, strict=True)]
-        relaxed = self.relax(lattice, d, **rates)
-        return [a + F - b for a, F, b in zip(f, source, relaxed, strict=True)]
+        return self.collided(CellState(lattice, f, density, rho, u, source), rates, let)
+
+    def collided(self, cell: CellState, rates: Rates, let: Let) -> list[Expression]:
+        """Return f* of a cell, f + F - R(f - feq + F/2); parameters as of `collide`."""
+        feq = self.feq(cell.lattice, cell.density, cell.rho, cell.u)
+        d = [a - b for a, b in zip(cell.f, feq, strict=True)]
+        if cell.source is None:
+            relaxed = self.relax(cell.lattice, d, **rates)
+            return [a - b for a, b in zip(cell.f, relaxed, strict=True)]
+        d = [a + F / 2 for a, F in zip(d, cell.source, strict=True)]
+        relaxed = self.relax(cell.lattice, d, **rates)
+        return [a + F - b for a, F, b in zip(cell.f, cell.source, relaxed, strict=True)]

@@ -63,7 +63,7 @@ class CentralMoment(InFrame):
         The moments k are deviations from the moments at rest, so the equilibria contain `density`
         in place of rho.
         """
-        k, density, rate = frame.moments(f), frame.density, {2: "omega"} | HIGHER
+        k, density, rate = frame.moments(f), frame.cell.density, {2: "omega"} | HIGHER
         feq = {n: density * prod(frame.of_rest[order] for order in n) for n in k}
         excess = {n: k[n] - feq[n] for n in k if sum(n) > 1}
         left = {n: (1 - rates[rate[sum(n)]]) * value for n, value in excess.items()}

@@ -9,8 +9,8 @@ from math import prod
 from typing import Any, ClassVar
 
 from mpilbm.core.units import omega_from_viscosity
-from mpilbm.model.expressions import Expression, Let, Moments, Populations, Rates, Vector
-from mpilbm.physics.collisions import Collision, unnamed
+from mpilbm.model.expressions import Expression, Let, Moments, Populations, Rates
+from mpilbm.physics.collisions import CellState, Collision
 from mpilbm.physics.lattices import Lattice
 
 CS2 = Fraction(1, 3)
@@ -42,23 +42,13 @@ class InFrame(Collision):
         others = {name: getattr(self, name) for name in self.numbers if getattr(self, name) != 1}
         return {"omega": omega_from_viscosity(nu, lattice.cs2)} | others
 
-    def collide(
-        self,
-        lattice: Lattice,
-        f: Populations,
-        density: Expression,
-        rho: Expression,
-        u: Vector,
-        source: Populations | None,
-        rates: Rates,
-        let: Let = unnamed,
-    ) -> list[Expression]:
+    def collided(self, cell: CellState, rates: Rates, let: Let) -> list[Expression]:
         """Add half of the force term, relax, add the other half; return Q populations."""
         rates = {**dict.fromkeys(self.numbers, Fraction(1)), **rates}
-        frame = Frame(lattice, density, rho, u, let, self.sigma)
+        frame, source = Frame(cell, let, self.sigma), cell.source
         if source is None:
-            return self.relaxed_populations(frame, f, rates)
-        f = [a + F / 2 for a, F in zip(f, source, strict=True)]
+            return self.relaxed_populations(frame, cell.f, rates)
+        f = [a + F / 2 for a, F in zip(cell.f, source, strict=True)]
         left = self.relaxed_populations(frame, f, rates)
         return [a + F / 2 for a, F in zip(left, source, strict=True)]
 
@@ -78,17 +68,19 @@ class Frame:
     [Geier et al. 2015, Comput. Math. Appl. 70, 507, appendix]
     """
 
-    lattice: Lattice
-    density: Expression
-    rho: Expression
-    u: Vector
+    cell: CellState
     let: Let
     sigma: Expression = CS2
+
+    @property
+    def lattice(self) -> Lattice:
+        """The lattice of the cell."""
+        return self.cell.lattice
 
     @cached_property
     def rest(self) -> Expression:
         """The density r of the populations at rest, which f and k do not contain."""
-        return self.let("rest", self.rho - self.density)
+        return self.let("rest", self.cell.rho - self.cell.density)
 
     @property
     def of_rest(self) -> tuple[Expression, ...]:
@@ -103,7 +95,7 @@ class Frame:
             for before, after, rest in self._lines(axis):
                 line = [values[*before, c, *after] for c in ALONG]
                 names = [_name("k", before, n, after) for n in ("both", "odd", 0, 1, 2)]
-                k = self._to_moments(line, self.u[axis], rest, names)
+                k = self._to_moments(line, self.cell.u[axis], rest, names)
                 done |= {(*before, n, *after): k[n] for n in range(3)}
             values = done
         return values
@@ -116,7 +108,7 @@ class Frame:
             for before, after, rest in self._lines(axis):
                 line = [values[*before, n, *after] for n in range(3)]
                 names = [_name("s", before, n, after) for n in ("both", "odd", -1, 0, 1)]
-                f = self._to_populations(line, self.u[axis], rest, names)
+                f = self._to_populations(line, self.cell.u[axis], rest, names)
                 done |= {(*before, c, *after): f[1 + c] for c in ALONG}
             values = done
         return [values[c] for c in self.lattice.c]

@@ -64,8 +64,11 @@ class Cumulant(InFrame):
         The cumulants of k equal the cumulants of f minus those of a Maxwellian. All terms are
         small, so no digits are lost.
         """
-        k, inverse = frame.moments(f), frame.let("inverse_rho", 1 / frame.rho)
-        left = {(0, 0, 0): frame.density, **_second(frame, k, rates["omega"], rates["omega_2"])}
+        k, inverse = frame.moments(f), frame.let("inverse_rho", 1 / frame.cell.rho)
+        left = {
+            (0, 0, 0): frame.cell.density,
+            **_second(frame, k, rates["omega"], rates["omega_2"]),
+        }
         for orders, differences, mean in GROUPS:
             kept = [1 - rates[f"omega_{number}"] for number in (differences, mean)]
             C = [frame.named(label("C", n), k[n] - from_lower(k, n, inverse)) for n in orders]
@@ -91,7 +94,7 @@ def _second(
     relaxed = split(second, 1 - omega, 1 - bulk)
     errors = [
         frame.named(f"error_{axis}", 9 * u**2 * part / 2)
-        for axis, u, part in zip("xyz", frame.u, split(second, omega, bulk), strict=True)
+        for axis, u, part in zip("xyz", frame.cell.u, split(second, omega, bulk), strict=True)
     ]
     corrections = split(errors, 1 - omega / 2, 1 - bulk / 2)
     left |= {n: a + b for n, a, b in zip(diagonal, relaxed, corrections, strict=True)}

@@ -8,9 +8,9 @@ from pydantic import Field
 
 from mpilbm.core.registry import register
 from mpilbm.model.case import Case
-from mpilbm.model.expressions import Expression, Let, Populations, Rates, Vector
+from mpilbm.model.expressions import Expression, Let, Populations, Rates
 from mpilbm.physics.algebra import dot, expanded
-from mpilbm.physics.collisions import Collision, unnamed
+from mpilbm.physics.collisions import CellState, Collision
 from mpilbm.physics.lattices import Lattice
 from mpilbm.physics.lattices.basis import basis
 
@@ -122,27 +122,18 @@ class MRT(Collision):
         s = {name: rates.get(rate_of(name, rates), 0) for name in m}
         return basis(lattice.c).populations({name: s[name] * m[name] for name in m})
 
-    def collide(
-        self,
-        lattice: Lattice,
-        f: Populations,
-        density: Expression,
-        rho: Expression,
-        u: Vector,
-        source: Populations | None,
-        rates: Rates,
-        let: Let = unnamed,
-    ) -> list[Expression]:
+    def collided(self, cell: CellState, rates: Rates, let: Let) -> list[Expression]:
         """Return f* = f + M^-1 (M F - S (M f - M feq + M F/2)); M feq and M F are expanded."""
-        base, feq = basis(lattice.c), self.feq(lattice, density, rho, u)
-        m, change = base.moments(f, let), {}
+        base, source = basis(cell.lattice.c), cell.source
+        feq = self.feq(cell.lattice, cell.density, cell.rho, cell.u)
+        m, change = base.moments(cell.f, let), {}
         for name, row in base.rows.items():
             F = 0 if source is None else expanded(dot(row, source))
             change[name] = F
             if rate_of(name, rates) in rates:
                 d = m[name] - expanded(dot(row, feq)) + Fraction(1, 2) * F
                 change[name] = F - rates[rate_of(name, rates)] * let(f"d_{name}", d)
-        return [a + b for a, b in zip(f, base.populations(change, let), strict=True)]
+        return [a + b for a, b in zip(cell.f, base.populations(change, let), strict=True)]
 
 
 def rate_of(moment: str, rates: Container[str] = ()) -> str:

@@ -28,13 +28,13 @@ class RecursiveRegularized(InFrame):
             return self._to_third_order(frame, f, kept)
         second = {n: k for n, k in frame.moments(f).items() if sum(n) == 2}
         left = {n: frame.named(label("kept", n), kept * k) for n, k in second.items()}
-        return frame.populations({(0,) * lattice.D: frame.density} | left)
+        return frame.populations({(0,) * lattice.D: frame.cell.density} | left)
 
     def _to_third_order(self, frame: Frame, f: Populations, kept: Expression) -> list[Expression]:
         """The sum over n = 2 and 3, of which `kept` is the share that does not relax."""
-        lattice, rho, u, let, A = frame.lattice, frame.rho, frame.u, frame.let, {}
+        lattice, rho, u, let, A = frame.lattice, frame.cell.rho, frame.cell.u, frame.let, {}
         for a, b in pairs(lattice.D):
-            rest = lattice.cs2 * frame.density if a == b else 0
+            rest = lattice.cs2 * frame.cell.density if a == b else 0
             second = dot([c[a] * c[b] for c in lattice.c], f) - rest - rho * u[a] * u[b]
             A[a, b] = A[b, a] = let(label("kept", (a, b)), kept * second)
         thirds = {
@@ -42,7 +42,7 @@ class RecursiveRegularized(InFrame):
             for b, a in squares_and_others(lattice)
         }
         left, cubes = [], third_order(lattice, thirds)
-        feq = self.feq(lattice, frame.density, rho, u)
+        feq = self.feq(lattice, frame.cell.density, rho, u)
         for feq_i, w, c, cube in zip(feq, lattice.w, lattice.c, cubes, strict=True):
             Q = [c[a] * c[b] - (lattice.cs2 if a == b else 0) for a, b in A]
             left.append(feq_i + w * dot(Q, A.values()) / (2 * lattice.cs2**2) + cube)

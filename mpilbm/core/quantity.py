@@ -3,7 +3,7 @@
     radius: Annotated[float, LENGTH] = Field(gt=0, description="radius")
 
 With [units] the key then accepts "25 mm" besides a number of cells. The annotation may be around
-any type of numbers: tuples, `Value`, `Vector`, `int | None`. Values of an integer are rounded.
+any type of numbers: tuples, `Value`, `GivenVector`, `int | None`. Values of an integer are rounded.
 """
 
 from collections.abc import Callable

@@ -7,7 +7,7 @@ from typing import Annotated, Self
 from pydantic import Field, field_validator, model_validator
 
 from mpilbm.core import quantity
-from mpilbm.core.formulas.values import Given, Vector
+from mpilbm.core.formulas.values import Given, GivenVector
 from mpilbm.core.quantity import ANGULAR_VELOCITY, LENGTH
 from mpilbm.core.registry import Parameters
 from mpilbm.model.case import Case
@@ -71,7 +71,7 @@ def _sum(*terms: tuple[float, str]) -> float | str:
 class Wall(Boundary):
     """A no-slip wall, at rest, moving with `velocity`, or in `rotation`; rho_0 = 1."""
 
-    velocity: Annotated[Vector | None, quantity.VELOCITY] = Field(
+    velocity: Annotated[GivenVector | None, quantity.VELOCITY] = Field(
         None, description=f"{VELOCITY}; none: at rest", examples=[[0.1, 0]]
     )
     rotation: Rotation | None = Field(

@@ -9,8 +9,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, field_validator
 
 from mpilbm.core.formulas.parser import FormulaError
-from mpilbm.core.formulas.values import CellValue, FieldValue, Given
-from mpilbm.core.formulas.values import Vector as GivenVector
+from mpilbm.core.formulas.values import CellValue, FieldValue, Given, GivenVector
 from mpilbm.core.quantity import FORCE_DENSITY
 from mpilbm.core.registry import Parameters
 from mpilbm.core.units import counted

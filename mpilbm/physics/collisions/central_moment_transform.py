@@ -6,7 +6,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import product
 from math import prod
-from typing import Any, ClassVar
+from typing import Any
 
 from mpilbm.core.units import omega_from_viscosity
 from mpilbm.model.expressions import Expression, Let, Moments, Populations, Rates
@@ -31,7 +31,11 @@ class InFrame(Collision):
     equilibria = ("hermite",)
     shear_rate = "omega"
     linear = False
-    sigma: ClassVar[Expression] = CS2  # of the transform, see Frame
+
+    @property
+    def sigma(self) -> Expression:
+        """The constant of the polynomial of second order, see Frame."""
+        return CS2
 
     def structure(self) -> dict[str, Any]:
         """Properties that determine the kernel text, also the names of the rates that are 1."""

@@ -8,7 +8,8 @@ Everything else in the package may move between versions.
 from mpilbm.backends import Backend, Device
 from mpilbm.core import quantity
 from mpilbm.core.errors import CaseError, MpilbmError
-from mpilbm.core.formulas.values import Value, Vector
+from mpilbm.core.formulas.values import GivenVector as Vector
+from mpilbm.core.formulas.values import Value
 from mpilbm.core.registry import register
 from mpilbm.halo import Exchange, Exchanger, Halo
 from mpilbm.halo.plan import incoming, outgoing

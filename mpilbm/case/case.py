@@ -22,11 +22,10 @@ from mpilbm.case.tables.case_file import CaseFile, UnreadRun, schema
 from mpilbm.case.tables.fluids import FluidTable, Viscosity
 from mpilbm.case.typed_keys import with_present_names
 from mpilbm.case.value_files import resolved
-from mpilbm.core.choice import as_json
 from mpilbm.core.errors import CaseError, UsageError
 from mpilbm.core.files import toml_text
 from mpilbm.core.files.input_text import NotATextFile, read_text
-from mpilbm.core.registry import plugin_errors
+from mpilbm.core.registry import as_json, plugin_errors
 
 __all__ = ["Case", "Fluid", "load_case", "parse_case", "recorded_case", "schema"]
 

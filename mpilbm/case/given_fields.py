@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 from mpilbm.case.initial_fields import InitialFields, in_blocks
 from mpilbm.case.model import Case, Fluid
 from mpilbm.core.errors import CaseError
-from mpilbm.core.files.hdf5_input import opened, require_intact
-from mpilbm.core.files.input_arrays import hdf5_dataset
-from mpilbm.core.files.npy_input import npy_array
-from mpilbm.core.formulas.given_functions import GivenFunction
+from mpilbm.core.files.hdf5 import opened, require_intact
+from mpilbm.core.files.input_arrays import hdf5_dataset, npy_array
+from mpilbm.core.formulas.given_functions import GivenFunction, is_reference, unknown
 from mpilbm.core.formulas.values import FieldValue, is_file
-from mpilbm.model.given import is_reference, unknown
 from mpilbm.physics.lattices import stored_cells, x_of
 
 Floats = NDArray[np.float64]

@@ -16,9 +16,8 @@ import numpy as np
 
 from mpilbm.case.quantities import in_lattice_units
 from mpilbm.core.errors import CaseError, UsageError
-from mpilbm.core.formulas.given_functions import GivenFunction
+from mpilbm.core.formulas.given_functions import Given, GivenFunction, is_reference
 from mpilbm.core.formulas.tracing import NotAFormula
-from mpilbm.model.given import Given, is_reference
 
 # keys whose values may be formulas
 FORMULAS = ("velocity", "rho", "rho_jump", "value", "u", "flux", "h", "ambient")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mpilbm.case.quantities import in_lattice_units
-from mpilbm.core.files.hdf5_input import (
+from mpilbm.core.files.hdf5 import (
     Hdf5File,
     Values,
     attribute,
@@ -20,8 +20,7 @@ from mpilbm.core.files.hdf5_input import (
     require_intact,
     values,
 )
-from mpilbm.core.files.input_arrays import RELATIVE, hdf5_dataset
-from mpilbm.core.files.npy_input import npy_array
+from mpilbm.core.files.input_arrays import RELATIVE, hdf5_dataset, npy_array
 from mpilbm.core.units import LATTICE_UNIT
 
 Array = np.ndarray | Values

@@ -16,9 +16,8 @@ from mpilbm.core.registry import Parameters
 from mpilbm.core.units import Units
 from mpilbm.layouts import Layout
 from mpilbm.layouts.formats import Formats
-from mpilbm.model.box import Domain, Precision
+from mpilbm.model.box import Domain, Needs, Precision
 from mpilbm.model.findings import Finding
-from mpilbm.model.needs import Needs
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.collisions import Collision
 from mpilbm.physics.couplings import Coupling

@@ -9,9 +9,8 @@ from types import UnionType
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 
 from mpilbm.case.tables.case_file import CaseFile
-from mpilbm.core.choice import Choice
 from mpilbm.core.quantity import Quantity, whole_type
-from mpilbm.core.registry import Parameters, UnknownName, find
+from mpilbm.core.registry import Choice, Parameters, UnknownName, find
 from mpilbm.model.findings import NOTE, Finding
 
 

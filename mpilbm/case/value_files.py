@@ -13,9 +13,8 @@ from mpilbm.case.model import Case, Scalar
 from mpilbm.case.tables.case_file import Body
 from mpilbm.core.errors import CaseError
 from mpilbm.core.files.input_arrays import load_numbers
-from mpilbm.core.formulas.given_functions import GivenFunction, PointValue
+from mpilbm.core.formulas.given_functions import GivenFunction, PointValue, is_reference, unknown
 from mpilbm.core.formulas.values import Plane, Series, is_file
-from mpilbm.model.given import is_reference, unknown
 from mpilbm.model.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 from mpilbm.physics.boundaries import Condition
 from mpilbm.physics.scalars.boundaries import ScalarBoundary

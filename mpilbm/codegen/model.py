@@ -8,10 +8,9 @@ from mpilbm.codegen.text.cell_kernel import CellKernel
 from mpilbm.core.formulas.values import CellValue
 from mpilbm.layouts import HERE, AnyGrid
 from mpilbm.model.expressions import Expression, Let, Populations, Rates, Stress, Vector
-from mpilbm.physics.algebra import dot, expanded, pairs
+from mpilbm.physics.algebra import dot, expanded, pairs, populations
 from mpilbm.physics.collisions import Collision, unnamed
 from mpilbm.physics.forcing import Forcing
-from mpilbm.physics.hermite import populations
 from mpilbm.physics.lattices import AXES, Lattice
 
 

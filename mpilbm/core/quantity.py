@@ -3,7 +3,7 @@
     radius: Annotated[float, LENGTH] = Field(gt=0, description="radius")
 
 With [units] the key then accepts "25 mm" besides a number of cells. The annotation may be around
-any type of numbers: tuples, `Value`, `Vector`, `int | None`. Values of an integer are rounded.
+any type of numbers: tuples, `Value`, `GivenVector`, `int | None`. Values of an integer are rounded.
 """
 
 from collections.abc import Callable
@@ -87,22 +87,15 @@ def _with_texts(part: Any) -> Any:
     return found
 
 
-def _lattice(dimension: Dimension) -> Form:
-    return Form(dimension, lambda value, units, _: units.to_lattice(value, dimension))
+def _lattice(dimension: Dimension, per_capacity: Dimension | None = None) -> Form:
+    """A quantity in lattice units; of heat, in those of the quantity over the heat capacity."""
+    kept, heat = per_capacity or dimension, per_capacity is not None
+    return Form(dimension, lambda value, units, _: units.to_lattice(value, kept), of_heat=heat)
 
 
-def _lattice_of(dimension: Dimension, per_capacity: Dimension | None = None) -> Form:
-    """A form of a scalar, whose own unit stays; of heat, if it is that over the heat capacity."""
-    kept = per_capacity or dimension
-    return Form(
-        dimension,
-        lambda value, units, _: units.to_lattice(value, kept),
-        of_heat=per_capacity is not None,
-    )
-
-
-def _same(value: float, units: Units, cs2: float) -> float:
-    return value
+def _over_density(dimension: Dimension, kinematic: Dimension) -> Form:
+    """A quantity that is divided by the density of the fluid, as a dynamic viscosity."""
+    return Form(dimension, lambda mu, units, _: units.to_lattice(mu / units.density, kinematic))
 
 
 def _quantity(unit: str, example: str, dimension: Dimension) -> Quantity:
@@ -110,7 +103,7 @@ def _quantity(unit: str, example: str, dimension: Dimension) -> Quantity:
 
 
 def in_si(unit: str, example: str, dimension: Dimension) -> Quantity:
-    """A field whose number is in SI, not in lattice units, such as the time of a clock."""
+    """A field whose number is not in lattice units: a time of a clock in s, a value of a scalar."""
     return Quantity(unit, (example,), (Form(dimension, lambda value, *_: value, absolute=True),))
 
 
@@ -134,12 +127,8 @@ ACCELERATED = Form(  # a force per volume: acceleration times the density of the
 VISCOSITY = Quantity(
     "cells^2/step",
     ("1e-6 m^2/s", "1 mPa s"),
-    (
-        _lattice(si.VISCOSITY),
-        Form(DYNAMIC_VISCOSITY, lambda mu, units, _: units.to_lattice(mu / units.density,
-                                                                    si.VISCOSITY)),
-    ),
-)  # fmt: skip
+    (_lattice(si.VISCOSITY), _over_density(DYNAMIC_VISCOSITY, si.VISCOSITY)),
+)
 STRESS = _quantity("rho_0 cells^2/step^2", "5 Pa", si.PRESSURE)
 
 
@@ -149,10 +138,7 @@ def consistency(index: float) -> Quantity:
     return Quantity(
         "cells^2 step^(index - 2)",
         (f"0.5 Pa s^{index:g}", f"5e-4 m^2 s^{index - 2:g}"),
-        (
-            Form(dynamic, lambda K, units, _: units.to_lattice(K / units.density, kinematic)),
-            _lattice(kinematic),
-        ),
+        (_over_density(dynamic, kinematic), _lattice(kinematic)),
     )
 
 
@@ -170,24 +156,22 @@ WETTING = Quantity(
 )
 # Of scalars, which have units of their own: here kelvins. Those of heat are divided by the heat
 # capacity of a volume.
-KELVIN = Quantity("units of the scalar", ("300 K",), (Form(TEMPERATURE, _same, absolute=True),))
-EXPANSION = Quantity(
-    "1 / unit of the scalar", ("3.4e-3 1/K",), (Form((0, 0, 0, -1), _same, absolute=True),)
-)
+KELVIN = in_si("units of the scalar", "300 K", TEMPERATURE)
+EXPANSION = in_si("1 / unit of the scalar", "3.4e-3 1/K", (0, 0, 0, -1))
 SCALAR_FLUX = Quantity(
     "units of the scalar, times cells/step",
     ("0.01 K m/s", "100 W/m^2"),
-    (_lattice_of((1, -1, 0, 1)), _lattice_of((0, -3, 1), si.VELOCITY)),
+    (_lattice((1, -1, 0, 1)), _lattice((0, -3, 1), si.VELOCITY)),
 )
 TRANSFER = Quantity(
     "cells/step",
     ("1e-5 m/s", "10 W/(m^2 K)"),
-    (_lattice(si.VELOCITY), _lattice_of((0, -3, 1, -1), si.VELOCITY)),
+    (_lattice(si.VELOCITY), _lattice((0, -3, 1, -1), si.VELOCITY)),
 )
 SCALAR_SOURCE = Quantity(
     "units of the scalar per step",
     ("0.5 K/s", "1e5 W/m^3"),
-    (_lattice_of((0, -1, 0, 1)), _lattice_of((-1, -3, 1), RATE)),
+    (_lattice((0, -1, 0, 1)), _lattice((-1, -3, 1), RATE)),
 )
 HEAT_CAPACITY = in_si("J/(m^3 K)", "4.18e6 J/(m^3 K)", (-1, -2, 1, -1))
 SECONDS = in_si("s", "2 h", si.TIME)

@@ -2,12 +2,14 @@
 
 To add a lattice, collision, force, boundary, layout, backend, halo or output, add a file with one
 `@register(kind, name)` to the folder of that kind. Plug-ins are found through the entry-point group
-`mpilbm` or `--plugin FILE.py`.
+`mpilbm` or `--plugin FILE.py`. A field of a table that selects such a class has the annotation
+`Choice`: `collision = {name = "bgk", …}`.
 """
 
 import difflib
 import importlib
 import importlib.util
+import json
 import pkgutil
 import sys
 from collections.abc import Callable, Iterator
@@ -17,12 +19,14 @@ from importlib.machinery import SourceFileLoader
 from importlib.metadata import entry_points
 from pathlib import Path
 from traceback import walk_tb
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.fields import FieldInfo
+from pydantic_core import CoreSchema, core_schema
 
 from mpilbm.core.errors import MpilbmError, PluginError
+from mpilbm.core.files.toml_text import shown
 
 PACKAGES = {  # kind -> the package whose modules register its classes
     "lattices": "physics.lattices",
@@ -33,7 +37,7 @@ PACKAGES = {  # kind -> the package whose modules register its classes
     "shapes": "solids.shapes",
     "boundaries": "physics.boundaries",
     "couplings": "physics.couplings",
-    "scalar_lattices": "physics.scalars.lattices",
+    "scalar_lattices": "physics.lattices",
     "scalar_collisions": "physics.scalars.collisions",
     "scalar_boundaries": "physics.scalars.boundaries",
     "layouts": "layouts",
@@ -106,8 +110,10 @@ def register(kind: str, name: str) -> Callable[[type[AnyClass]], type[AnyClass]]
         if not _is_ours(cls.__module__):
             _load_own(kind)  # first, so that a plug-in cannot take a name of this package
         if name in _classes[kind] and _classes[kind][name].__module__ != cls.__module__:
-            raise ValueError(f"two classes of {kind} are called '{name}': {cls.__module__} and "
-                             f"{_classes[kind][name].__module__}")  # fmt: skip
+            raise ValueError(
+                f"two classes of {kind} are called '{name}': {cls.__module__} and "
+                f"{_classes[kind][name].__module__}"
+            )
         # mypy has no type for a Literal of a variable
         only: Any = Literal[name]  # type: ignore[valid-type]
         cls.__pydantic_fields__["name"] = FieldInfo(annotation=only, default=name)
@@ -229,3 +235,95 @@ def make(kind: str, table: dict | str) -> Any:
     """The object described by a table {name = …, …}, or by a name alone."""
     table = {"name": table} if isinstance(table, str) else table
     return find(kind, table.get("name", "")).model_validate(table)
+
+
+NESTED = (
+    1  # depth to which the schema describes a kind within itself, such as shapes made of shapes
+)
+_described: list[str] = []  # the kinds whose description is in progress
+
+
+class Choice:
+    """Annotation of a field that holds an object of one kind: Annotated[Shape, Choice("shapes")].
+
+    The class that `name` selects validates the table with strict types: "3" and true are not
+    numbers. Errors contain the key path in the whole file. The JSON schema lists every class.
+
+    complete    returns a table with its `name`, where the user may leave it out
+    name_alone  whether a name may stand for a table without other keys
+    """
+
+    def __init__(
+        self, kind: str, complete: Callable[[Any], Any] | None = None, name_alone: bool = False
+    ):
+        self.kind, self._complete, self.name_alone = kind, complete, name_alone
+
+    def completed(self, table: Any) -> Any:
+        """The table with a name, if one may be left out; other values unchanged."""
+        if self.name_alone and isinstance(table, str):
+            return {"name": table}
+        return self._complete(table) if self._complete else table
+
+    def __repr__(self) -> str:
+        return f"one of the {self.kind}"
+
+    def __get_pydantic_core_schema__(
+        self, source: object, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.make)
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict:
+        if _described.count(self.kind) > NESTED:
+            return {"type": "object", "required": ["name"]}
+        _described.append(self.kind)
+        try:
+            return self._branches(handler)
+        finally:
+            _described.pop()
+
+    def _branches(self, handler: GetJsonSchemaHandler) -> dict:
+        branches: list[dict] = []
+        for name in names(self.kind):
+            branch = handler.resolve_ref_schema(
+                handler(find(self.kind, name).__pydantic_core_schema__)
+            )
+            named = [] if self._complete else ["name"]
+            branches.append(branch | {"required": [*named, *branch.get("required", ())]})
+        if self.name_alone:
+            branches.append({"enum": list(names(self.kind))})
+        if self._complete:  # the table of a class may then have the form of another one's, too
+            return {"anyOf": branches}
+        return {"oneOf": branches} if len(branches) != 1 else branches[0]
+
+    def make(self, table: object) -> Any:
+        """The object described by the table {name = …, …}.
+
+        Raises ValueError if it is not such a table, UnknownName if its name is not registered.
+        """
+        table = self.completed(table)
+        if not isinstance(table, dict):
+            raise ValueError(f"found {shown(table)}; allowed: a table; write {self._example()}")
+        if "name" not in table:
+            allowed = ", ".join(names(self.kind))
+            raise ValueError(f"has no name; allowed: {allowed}; write {self._example()}")
+        if not isinstance(table["name"], str):
+            raise UnknownName(self.kind, table["name"], names(self.kind))
+        # as JSON, for which the strict mode accepts lists as tuples
+        return find(self.kind, table["name"]).model_validate_json(as_json(table), strict=True)
+
+    def _example(self) -> str:
+        """A table with the first name of the kind."""
+        first, *_ = names(self.kind) or ("",)
+        return f'{{name = "{first}"}}'
+
+
+def choice(kind: str) -> Any:
+    """The type Annotated[Any, Choice(kind)]."""
+    return Annotated[Any, Choice(kind)]
+
+
+def as_json(table: dict) -> str:
+    """JSON of the values of a TOML file; dates become strings."""
+    return json.dumps(table, default=str)

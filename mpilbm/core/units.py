@@ -57,8 +57,10 @@ def lattice_text(dimension: Dimension) -> str:
     """The lattice unit of a quantity in words, such as "rho_0 cells^4/step" of a momentum."""
     metres, seconds, kilograms = dimension[:3]
     powers = (("rho_0", kilograms), ("cells", metres + 3 * kilograms), ("step", seconds))
-    above, below = ([f"{name}^{abs(n):g}" if abs(n) != 1 else name
-                     for name, n in powers if n * sign > 0] for sign in (1, -1))  # fmt: skip
+    above, below = (
+        [f"{name}^{abs(n):g}" if abs(n) != 1 else name for name, n in powers if n * sign > 0]
+        for sign in (1, -1)
+    )
     return "/".join([" ".join(above) or "1", *below])
 
 
@@ -92,11 +94,6 @@ def reynolds(viscosity: float, length: float, velocity: float) -> float:
 def tau_from_viscosity(nu: Number, cs2: float | Fraction = 1 / 3) -> Number:
     """Tau = nu / cs2 + 1/2."""
     return nu / float(cs2) + 0.5
-
-
-def viscosity_from_tau(tau: float, cs2: float | Fraction = 1 / 3) -> float:
-    """Nu = cs2 (tau - 1/2)."""
-    return float(cs2) * (tau - 0.5)
 
 
 def omega_from_viscosity(nu: float, cs2: float | Fraction = 1 / 3) -> float:

@@ -30,8 +30,7 @@ from mpilbm.layouts import HERE, Layout, Offset, Place, Read, against
 from mpilbm.layouts.formats import Formats, Tail
 from mpilbm.model.case import Case
 from mpilbm.model.expressions import Density, Expression, Populations, Vector
-from mpilbm.physics.algebra import pairs
-from mpilbm.physics.hermite import moments_of, populations
+from mpilbm.physics.algebra import moments_of, pairs, populations
 from mpilbm.physics.lattices import Lattice
 
 UpToSecond = tuple[

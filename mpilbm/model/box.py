@@ -1,5 +1,6 @@
-"""The box and the number types."""
+"""The box, the number types, and what the outputs need from kernels and geometry."""
 
+from dataclasses import dataclass
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -70,3 +71,25 @@ class Precision(Parameters):
                 "more digits; remove it"
             )
         return self
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What the outputs of a case need from kernels and geometry; by default nothing.
+
+    weighed      numbers of the bodies whose forces are measured
+    framed       whether one of these bodies reaches through a periodic face
+    split        whether the pressure and viscous parts of these forces are needed
+    by_cell      whether the forces on bodies of each cell next to them are needed
+    sampled      whether samples of the flow are added, which takes kernels of their own
+    roles        the roles of optional kernels, see `codegen.program.Kernel`
+    transported  numbers of the scalars whose transport is measured, in walls and in the fluid
+    """
+
+    weighed: tuple[int, ...] = ()
+    framed: bool = False
+    split: bool = False
+    by_cell: bool = False
+    sampled: bool = False
+    roles: frozenset[str] = frozenset()
+    transported: tuple[int, ...] = ()

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.model.box import Domain, Precision
-from mpilbm.model.needs import Needs
+from mpilbm.model.box import Domain, Needs, Precision
 
 if TYPE_CHECKING:
     from mpilbm.core.formulas.trees import Tree

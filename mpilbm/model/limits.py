@@ -1,7 +1,7 @@
-"""Verdicts on the relaxation time, the Mach number and the stability of a flow.
+"""Verdicts on the relaxation time, the Mach number and the stability of a flow, and of a case.
 
-Each `judge_` function returns a sentence and a level: good, fair or poor. The verdicts on stability
-use measurements of flows, in `stability.json` in this folder, which is written by
+Each verdict is a sentence and a level: good, fair or poor. The verdicts on stability use
+measurements of flows, in `stability.json` in this folder, which is written by
 
     tools/stability_map --known tools/measured/h200_stability_2026-11-22.json \\
         --table mpilbm/model/stability.json
@@ -9,7 +9,7 @@ use measurements of flows, in `stability.json` in this folder, which is written 
 Its entries [lattice][collision][flow] contain, for each Mach number, the largest stable grid
 Reynolds number u/nu and the smallest one at which the flow failed (null: it did not fail). `vortex`
 is a periodic box, `cavity` a box with a moving lid, `body` a sphere or cylinder between an inlet
-and an outlet.
+and an outlet. A case is judged by the flows that are similar to it.
 """
 
 import json
@@ -19,6 +19,8 @@ from math import log, sqrt
 from pathlib import Path
 from typing import Any
 
+from mpilbm.core.units import mach, reynolds, tau_from_viscosity
+from mpilbm.model.case import Case, Fluid
 from mpilbm.model.findings import NOTE, SERIOUS
 
 Usable = Callable[[str, str], bool]  # whether a case can use (lattice, collision)
@@ -82,19 +84,16 @@ def judge_stability(
     verdict, sentence, level = _judge_measured(number, mach, lattice, collision, flows, usable)
     if end is not None and number > MARGIN * end[1]:
         verdict = POSSIBLY if verdict == "fine" else verdict
-        sentence += (f"; measured with 'equilibrium' as inlet and outlet: with '{end[0]}' flows "
-                     f"failed from {end[1]:g} on, on D2Q9")  # fmt: skip
+        sentence += (
+            f"; measured with 'equilibrium' as inlet and outlet: with '{end[0]}' flows "
+            f"failed from {end[1]:g} on, on D2Q9"
+        )
         level = "fair" if level == "good" else level
     return f"{verdict}: {sentence}" if verdict else sentence, level
 
 
 def _judge_measured(
-    number: float,
-    mach: float,
-    lattice: str,
-    collision: str,
-    flows: tuple[str, ...],
-    usable: Usable,
+    number: float, mach: float, lattice: str, collision: str, flows: tuple[str, ...], usable: Usable
 ) -> tuple[str, str, str]:
     """Return a short verdict, the measured limits as a sentence, and the level."""
     walls = "walls" in flows
@@ -181,3 +180,80 @@ def _fix(number: float, mach: float, lattice: str, flows: Sequence[str], usable:
 def measured() -> dict[str, Any]:
     """Return the table of limits, stability.json."""
     return json.loads(Path(__file__).with_name("stability.json").read_text("utf-8"))
+
+
+def stability(
+    case: Case, fluid: Fluid, speed: float, usable: Usable = lambda lattice, collision: True
+) -> tuple[str, str]:
+    """Return a sentence on the stability of a fluid at the speed, and good, fair or poor."""
+    collision = fluid.collision
+    model = collision.closure
+    closure = f"+{model.name}" if model and not model.limits() else ""
+    name = f"{collision.name}{closure}{' of coupled fluids' if case.coupling else ''}"
+    numbers = reynolds(least_viscosity(fluid), 1, speed), mach(speed, float(case.lattice.cs2))
+    sentence, level = judge_stability(
+        *numbers, case.lattice.name, name, flows(case), _least_stable_end(case), usable
+    )
+    known = measured().get(case.lattice.name, {"collisions": {}})["collisions"]
+    if name in known and _is_changed(fluid):
+        sentence += "; measured with the default parameters"
+    return sentence, level
+
+
+def least_viscosity(fluid: Fluid) -> float:
+    """The viscosity of a fluid; of a non-Newtonian fluid the least one."""
+    closure = fluid.collision.closure
+    limits = closure.limits() if closure else None
+    return limits[0] if limits else fluid.viscosity
+
+
+def _least_stable_end(case: Case) -> tuple[str, float] | None:
+    """The least stable inlet or outlet, and the grid Reynolds number from which flows failed."""
+    ends = [
+        (face.capabilities.fails_from, face.name)
+        for face in case.boundaries
+        if face.face_flow.crosses and face.capabilities.fails_from is not None
+    ]
+    if not ends:
+        return None
+    number, name = min(ends)
+    return name, number
+
+
+def _is_changed(fluid: Fluid) -> bool:
+    """Whether a parameter of the collision, except the closure, differs from its default."""
+    collision = fluid.collision
+    fields = type(collision).model_fields.items()
+    required = {key: getattr(collision, key) for key, field in fields if field.is_required()}
+    usual = type(collision)(**required)
+    return collision.model_dump(exclude={"closure"}) != usual.model_dump(exclude={"closure"})
+
+
+def flows(case: Case) -> tuple[str, ...]:
+    """Return the flows of judge_stability that are similar to the case, from its boundaries."""
+    faces = case.boundaries
+    through = [face for face in faces if face.face_flow.crosses]
+    walls = [face for face in faces if face not in through]
+    walls += [body.boundary for body in case.bodies]
+    moving = any(any(getattr(wall, "velocity", None) or ()) for wall in walls)
+    found = ("cavity",) * moving + ("body",) * bool(through or case.bodies)
+    return found or (("walls",) if faces else ("vortex",))
+
+
+def of_fluid(
+    case: Case, fluid: Fluid, speed: float, usable: Usable
+) -> list[tuple[str, str, str, str]]:
+    """Return (name, value, verdict, level) of tau, Mach number and grid Reynolds number.
+
+    If `speed` is 0, of tau only. `speed` is the largest speed in lattice units. For a
+    non-Newtonian fluid tau and the grid Reynolds number are those of its least viscosity. Advice
+    names the collisions that are `usable`.
+    """
+    cs2, nu = float(case.lattice.cs2), least_viscosity(fluid)
+    tau = tau_from_viscosity(nu, cs2)
+    found = [("tau", f"{tau:.6g}", *judge_tau(tau))]
+    if speed:
+        number, grid = mach(speed, cs2), reynolds(nu, 1, speed)
+        found.append(("Mach", f"{number:.4g}", *judge_mach(number)))
+        found.append(("grid Reynolds", f"{grid:.4g}", *stability(case, fluid, speed, usable)))
+    return found

@@ -13,7 +13,7 @@ from mpilbm.outputs.core.tables import TableWriter
 from mpilbm.outputs.spectra import shells, velocity
 from mpilbm.outputs.spectra.velocity import VelocityWaves
 from mpilbm.parallel.agree import on_root
-from mpilbm.physics import interface_length, sloped
+from mpilbm.physics import sloped
 from mpilbm.storage.csv_log import Rows
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Monitor(Output):
 
     In lattice units; with [units] the time and these quantities in SI follow. For coupled fluids
     also the mass of each and the length of their interfaces, in 3D the area (see
-    physics/interface_length.py). For each scalar also mean_<label>, variance_<label> and
+    physics/sloped.py). For each scalar also mean_<label>, variance_<label> and
     dissipation_<label> = D <|grad phi|^2> over the fluid cells, from the differences to both
     neighbours, next to walls to one; a scalar is in its own unit.
 
@@ -79,7 +79,7 @@ SI = {
     "kinetic_energy": ("J", (2, -2, 1)),
     "enstrophy": ("m3_per_s2", (3, -2, 0)),
     "max_speed": ("m_per_s", VELOCITY),
-    interface_length.NAME: ("m2", (2, 0, 0)),
+    sloped.LENGTH: ("m2", (2, 0, 0)),
     "dissipation_": ("per_s", (0, -1, 0)),  # of scalars, whose own units stay
 }
 MEANS = ("max_speed", "dissipation_")  # which do not depend on the number of dimensions

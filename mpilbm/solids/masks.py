@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.core.errors import CaseError
-from mpilbm.core.files.file_state import file_state
-from mpilbm.core.files.hdf5_input import require_intact
+from mpilbm.core.files.hdf5 import require_intact
 from mpilbm.core.files.input_arrays import RELATIVE
+from mpilbm.core.files.input_text import file_state
+from mpilbm.core.formulas.given_functions import is_reference, unknown
 from mpilbm.model.case import Case
-from mpilbm.model.given import is_reference, unknown
 from mpilbm.physics.lattices import stored_cells
 from mpilbm.solids.volumes import hdf5, numpy_files
 from mpilbm.solids.volumes.solid_planes import SolidPlanes

@@ -33,9 +33,13 @@ def foreign(request, tmp_path):
 def call(folder: Path, *words: str) -> subprocess.CompletedProcess:
     path = os.pathsep.join([str(folder / "other"), str(ROOT)])
     return subprocess.run(
-        [sys.executable, "-m", "mpilbm", *words], cwd=folder, encoding="utf-8", timeout=60,
-        capture_output=True, env=launcher.without_launcher() | {"PYTHONPATH": path},
-    )  # fmt: skip
+        [sys.executable, "-m", "mpilbm", *words],
+        cwd=folder,
+        encoding="utf-8",
+        timeout=60,
+        capture_output=True,
+        env=launcher.without_launcher() | {"PYTHONPATH": path},
+    )
 
 
 @pytest.mark.parametrize("command", ["check", "run"])

@@ -9,7 +9,7 @@ import pytest
 from support.outputs_cases import flip_bit
 
 from mpilbm.core.files.file_digest import Extent, trailer
-from mpilbm.core.files.hdf5_input import Hdf5InputError, attribute, dataset_names, opened, values
+from mpilbm.core.files.hdf5 import Hdf5InputError, attribute, dataset_names, opened, values
 from mpilbm.core.files.input_arrays import load_numbers
 
 NUMBERS = np.arange(12.0).reshape(3, 4)

@@ -71,10 +71,12 @@ def test_a_file_of_the_largest_size_is_read(tmp_path):
     ("setting", "problem"),
     [
         (f"title='{'t' * 201}'", r"title: found \"t{58}…; allowed: 200 or fewer characters"),
-        ("body=[{label='%s', mask='a.npy', boundary={name='bounce_back'}}]" % ("b" * 65),
-         r"body.b+.label: found \"b{58}…; allowed: 64 or fewer characters"),
+        (
+            "body=[{label='%s', mask='a.npy', boundary={name='bounce_back'}}]" % ("b" * 65),
+            r"body.b+.label: found \"b{58}…; allowed: 64 or fewer characters",
+        ),
     ],
-)  # fmt: skip
+)
 def test_titles_and_labels_have_a_longest_length(folder, setting, problem):
     result = call("check", "box.toml", "--set", setting)
     assert_reported(result.exit_code, result.output, 2, f"box.toml: {problem}")

@@ -63,8 +63,11 @@ def shell(command, script=RUN, **more):
     done = subprocess.run(
         ["bash", "-c", command.format(python=f"{sys.executable} script.py", mpirun=MPIRUN)],
         env=launcher.without_launcher() | {"PYTHONPATH": os.pathsep.join(sys.path)} | more,
-        capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+    )
     return done.returncode, done.stdout, done.stderr
 
 
@@ -212,8 +215,14 @@ def test_a_title_is_shown_as_it_is(folder, streams):
 
 
 def test_a_run_of_such_a_title_can_be_drawn(folder):
-    settings = ["--set", "output=[{name='snapshot', every=5}]", "--set", "run.steps=5",
-                "--set", f"title={json.dumps(EVIL + '$^$')}"]  # fmt: skip
+    settings = [
+        "--set",
+        "output=[{name='snapshot', every=5}]",
+        "--set",
+        "run.steps=5",
+        "--set",
+        f"title={json.dumps(EVIL + '$^$')}",
+    ]
     assert CliRunner().invoke(cli, ["run", "box.toml", *settings]).exit_code == 0
     result = CliRunner().invoke(cli, ["plot", "box.out"])
     assert result.exit_code == 0, result.output

@@ -14,7 +14,7 @@ from mpilbm.case.velocity_bounds import initial_ranges
 from mpilbm.cli import cli
 from mpilbm.core.errors import CaseError
 from mpilbm.core.files import toml_text
-from mpilbm.model.findings import NOTE, SERIOUS, WARNING, Finding, in_order
+from mpilbm.model.findings import NOTE, SERIOUS, SEVERITIES, WARNING, Finding, in_order
 from mpilbm.run.preflight.inspection import inspect
 from mpilbm.run.preflight.plan import plan
 from mpilbm.solids import geometry_findings
@@ -95,8 +95,9 @@ def test_it_is_reported(name):
     more, line = SUSPICIOUS[name]
     more = dict(more)
     if "boundary" in more:
-        more["boundary"] = [{key: v for key, v in each.items() if v is not None}
-                            for each in more["boundary"]]  # fmt: skip
+        more["boundary"] = [
+            {key: v for key, v in each.items() if v is not None} for each in more["boundary"]
+        ]
     found = lines(parse_case(tables(**more), "test.toml"))
     assert [text for text in found if text.startswith(line)], found
     severities = [text.partition(":")[0] for text in found]
@@ -126,8 +127,12 @@ HARMLESS = {
     "disc": CHANNEL | {"body": [body(DISC)]},
     "step beside the inlet": CHANNEL | {"body": [block([0, 0], [10, 8])]},
     "duct": DUCT | force(8 * 0.1 * U / 24**2, 0),
-    "lid": {"boundary": [SIDES | {"where": ["x-", "x+", "y-"]},
-                         REST | {"where": ["y+"], "velocity": [U, 0]}]},
+    "lid": {
+        "boundary": [
+            SIDES | {"where": ["x-", "x+", "y-"]},
+            REST | {"where": ["y+"], "velocity": [U, 0]},
+        ]
+    },
     "wave": PERIODIC | force(f"{U * 0.1 * (2 * pi / 24) ** 2}*cos(2*pi*y/ny)", 0),
     "oscillating": PERIODIC | force("1e-4*cos(2*pi*t/500)", 0),
     "gradient": PERIODIC | force("1e-3*sin(2*pi*x/nx)", 0),
@@ -135,11 +140,15 @@ HARMLESS = {
     "sound": PERIODIC | {"initial": {"rho": "1 + 0.01*sin(2*pi*x/nx)"}},
     "pressure": {"boundary": [OUTLET | {"where": ["x-"], "rho": 1.01}, OUTLET, SIDES]},
     "through the box": {"boundary": [INLET, INLET | {"where": ["x+"]}, SIDES]},
-    "force beside a slow wall": DUCT | force(2e-5, 0) | reynolds(0.05) | {"boundary": [
-        SIDES | {"where": ["y-"]}, REST | {"where": ["y+"], "velocity": [0.01, 0]}]},
-    "friction velocity": DUCT | force(2e-7, 0) | {"initial": {"u": [0.05, 0]}} | {
-        "fluid": {"reynolds": 1, "length": 24, "velocity": 0.002}},
-}  # fmt: skip
+    "force beside a slow wall": DUCT
+    | force(2e-5, 0)
+    | reynolds(0.05)
+    | {"boundary": [SIDES | {"where": ["y-"]}, REST | {"where": ["y+"], "velocity": [0.01, 0]}]},
+    "friction velocity": DUCT
+    | force(2e-7, 0)
+    | {"initial": {"u": [0.05, 0]}}
+    | {"fluid": {"reynolds": 1, "length": 24, "velocity": 0.002}},
+}
 
 
 @pytest.mark.parametrize("name", HARMLESS)
@@ -160,9 +169,8 @@ def test_a_density_that_can_never_be_meant_is_refused(rho):
 def test_findings_are_in_order_and_there_once():
     given = (NOTE, "a"), (WARNING, "b"), (SERIOUS, "c"), (WARNING, "a"), (NOTE, "a")
     found = [Finding(severity, "", text) for severity, text in given]
-    assert [each.line for each in in_order(found)] == [
-        "serious: c", "warning: b", "warning: a", "note: a"
-    ]  # fmt: skip
+    wanted = ["serious: c", "warning: b", "warning: a", "note: a"]
+    assert [each.line for each in in_order(found)] == wanted
 
 
 @pytest.mark.parametrize("periodic", [[False] * 3, [True, False, True], [False, True, True]])
@@ -187,8 +195,10 @@ def test_channels_are_runs_of_cells_between_solids_on_any_cut(lattice, periodic,
         here = np.array(cell) + 4
         for axis in range(D):
             step = np.eye(D, dtype=int)[axis]
-            a, b = (next((k for k in range(1, 5) if padded[tuple(here + s * k * step)]), 5)
-                    for s in (-1, 1))  # fmt: skip
+            a, b = (
+                next((k for k in range(1, 5) if padded[tuple(here + s * k * step)]), 5)
+                for s in (-1, 1)
+            )
             if not padded[tuple(here)] and a + b - 1 <= 3:
                 wanted += 1
                 break
@@ -206,8 +216,8 @@ def test_run_reports_what_check_reports_and_keeps_it(tmp_path, monkeypatch):
     assert len(wanted) > 1
     for verb in ("check", "run"):
         result = CliRunner().invoke(cli, [verb, "it.toml"])
-        said = [line for line in result.output.splitlines()
-                if line.startswith(("serious:", "warning:", "note:"))]  # fmt: skip
+        severe = tuple(f"{severity}:" for severity in SEVERITIES)
+        said = [line for line in result.output.splitlines() if line.startswith(severe)]
         assert said == wanted, result.output
     kept = json.loads((tmp_path / "it.out" / "summary.json").read_text())["findings"]
     assert [Finding(**each).line for each in kept] == wanted

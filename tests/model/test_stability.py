@@ -9,7 +9,7 @@ from mpilbm.case import new_case
 from mpilbm.case.case import load_case, parse_case
 from mpilbm.case.velocity_bounds import largest_speed
 from mpilbm.core.registry import names
-from mpilbm.model import limits, stability
+from mpilbm.model import limits
 from mpilbm.model.limits import judge_stability
 from mpilbm.run.preflight.plan import plan
 
@@ -54,8 +54,9 @@ def test_levels_only_fall_as_the_grid_reynolds_number_grows(flow):
 
 
 def test_walls_at_rest_warn_where_a_cavity_fails():
-    cavity, walls, vortex = (judge_stability(30, 0.1, *TRT, (flow,)) for flow in
-                             ("cavity", "walls", "vortex"))  # fmt: skip
+    cavity, walls, vortex = (
+        judge_stability(30, 0.1, *TRT, (flow,)) for flow in ("cavity", "walls", "vortex")
+    )
     assert (cavity[1], walls[1], vortex[1]) == ("poor", "fair", "fair")
     assert walls[0] == cavity[0].replace("likely", "possibly")
     assert judge_stability(60, 0.1, *TRT, ("walls",))[1] == "poor"
@@ -81,8 +82,11 @@ def test_what_was_not_measured_is_said():
 
 
 def test_all_collisions_of_the_package_are_in_the_table():
-    found = {name.partition("+")[0] for place in limits.measured().values()
-             for name in place["collisions"]}  # fmt: skip
+    found = {
+        name.partition("+")[0]
+        for place in limits.measured().values()
+        for name in place["collisions"]
+    }
     assert found == set(names("collisions"))
     assert set(limits.measured()) == set(names("lattices"))
 
@@ -107,19 +111,24 @@ FLOWS = {
 
 @pytest.mark.parametrize("name", FLOWS)
 def test_the_measured_flow_of_a_case(name):
-    assert stability.flows(load_case(ROOT / f"cases/{name}.toml")) == FLOWS[name]
+    assert limits.flows(load_case(ROOT / f"cases/{name}.toml")) == FLOWS[name]
 
 
 @pytest.mark.parametrize(("velocity", "flow"), [([0.1, 0], ("cavity",)), ([0, 0.1], ("body",))])
 def test_a_face_with_a_velocity_is_a_lid_or_an_inlet(velocity, flow):
     walls = {"name": "bounce_back", "where": ["x-", "x+", "y-"]}
     face = {"name": "zou_he", "where": ["y+"], "velocity": velocity}
-    case = parse_case({
-        "lattice": {"name": "D2Q9"}, "domain": {"size": [9, 8]}, "fluid": {"viscosity": 0.1},
-        "boundary": [walls, face], "run": {"steps": 1},
-    })  # fmt: skip
-    assert stability.flows(case) == flow
-    assert stability.stability(case, case.fluids[0], 0.1)[1] == "good"
+    case = parse_case(
+        {
+            "lattice": {"name": "D2Q9"},
+            "domain": {"size": [9, 8]},
+            "fluid": {"viscosity": 0.1},
+            "boundary": [walls, face],
+            "run": {"steps": 1},
+        }
+    )
+    assert limits.flows(case) == flow
+    assert limits.stability(case, case.fluids[0], 0.1)[1] == "good"
 
 
 def past_a_body(tool, ends: str):
@@ -136,7 +145,7 @@ def test_an_inlet_and_outlet_that_make_flows_fail(ends, stable, monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "tools")
     tool = runpy.run_path(str(ROOT / "tools/stability_map"))
     case, steps = past_a_body(tool, ends)
-    sentence, level = stability.stability(case, case.fluids[0], 0.1)
+    sentence, level = limits.stability(case, case.fluids[0], 0.1)
     assert (level == "good") == stable == ("'zou_he' flows failed from 8 on" not in sentence)
     solver = tool["Runner"](0).solver(case)
     solver.advance(steps)
@@ -193,13 +202,13 @@ def test_other_parameters_than_those_measured_are_said():
         fluid = case.fluids[0]
         changed = fluid.collision.model_copy(update=collision)
         fluid = fluid.model_copy(update={"collision": changed})
-        sentence, _ = stability.stability(case, fluid, 0.1)
+        sentence, _ = limits.stability(case, fluid, 0.1)
         assert sentence.endswith("measured with the default parameters") == said
 
 
 def level_of(case):
     speed, _ = largest_speed(case)
-    return stability.stability(case, case.fluids[0], speed)[1] if speed else "good"
+    return limits.stability(case, case.fluids[0], speed)[1] if speed else "good"
 
 
 @pytest.mark.parametrize("path", sorted(ROOT.glob("cases/*.toml")), ids=lambda path: path.stem)
@@ -225,4 +234,4 @@ def test_a_collision_with_a_parameter_that_has_no_default():
         rate: float
 
     fluid = case.fluids[0].model_copy(update={"collision": Own(rate=0.5)})
-    assert stability.stability(case, fluid, 0.1)[0].startswith("fine: trt was stable up to 32")
+    assert limits.stability(case, fluid, 0.1)[0].startswith("fine: trt was stable up to 32")

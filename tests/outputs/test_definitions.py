@@ -10,7 +10,7 @@ from support.runs import run_case
 
 import mpilbm
 from mpilbm.core.errors import FileSystemError
-from mpilbm.core.files.sealed_json import sealed, unsealed
+from mpilbm.core.files.file_digest import sealed, unsealed
 from mpilbm.core.registry import find, names
 from mpilbm.outputs.core.series import read
 from mpilbm.outputs.core.writers import of_case

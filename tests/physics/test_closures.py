@@ -1,6 +1,6 @@
 """Closures: the eddy viscosity of a known stress, where it ends, and what it saves.
 
-More than 20 s: channels of each collision run for 30 000 steps, and each closure has a kernel text.
+More than 20 s: channels of each collision run for 10 000 steps, and each closure has a kernel text.
 """
 
 import json
@@ -104,11 +104,13 @@ def test_uniform_flow_stays_as_it_is(choice):
         assert found == pytest.approx(expected, rel=1e-12)
 
 
-def profile(H, G, nu, C):
-    """Steady flow between walls at 0 and H, nu u' + (C u')^2 = G (H/2 - y)."""
+def profile(H, G, nu, C) -> tuple[np.ndarray, str]:
+    """Steady flow between walls at 0 and H, nu u' + (C u')^2 = G (H/2 - y), and its formula."""
     s = np.abs(H / 2 - np.arange(H) - 0.5)
     whole = [(nu**2 + 4 * C**2 * G * x) ** 1.5 / (6 * C**2 * G) - nu * x for x in (H / 2, s)]
-    return (whole[0] - whole[1]) / (2 * C**2)
+    root = f"({nu**2} + {4 * C**2 * G}*abs({H / 2} - y))"
+    at_y = f"({root}*sqrt({root})/{6 * C**2 * G} - {nu}*abs({H / 2} - y))"
+    return (whole[0] - whole[1]) / (2 * C**2), f"({whole[0]} - {at_y})/{2 * C**2}"
 
 
 CHANNELS = [*((name, "guo") for name in COLLISIONS), ("trt", "exact_difference")]
@@ -116,9 +118,10 @@ CHANNELS = [*((name, "guo") for name in COLLISIONS), ("trt", "exact_difference")
 
 @pytest.mark.parametrize(("collision", "force"), CHANNELS)
 def test_channel_flow_has_the_profile_of_its_eddy_viscosity(collision, force):
-    """Within 1 %, with an eddy viscosity of up to twice the fluid's."""
+    """Within 1 %, with an eddy viscosity of up to twice the fluid's; 10 000 steps, in which the
+    flow leaves a wrong profile by 90 %."""
     H, G, nu, C = 21, 3e-5, 0.01, 1.2
-    u = profile(H, G, nu, C)
+    u, formula = profile(H, G, nu, C)
     assert C**2 * u[0] / 0.5 > 1.5 * nu
     lattice = first_lattice(collision)
     D = make("lattices", lattice).D
@@ -130,10 +133,10 @@ def test_channel_flow_has_the_profile_of_its_eddy_viscosity(collision, force):
         "fluid": {"viscosity": nu},
         "force": {"name": force, "value": [G, 0, 0][:D]},
         "boundary": [{"name": "bounce_back", "where": ["y-", "y+"]}],
-        "initial": {"u": [f"{1.2 * u.max()}*4*y*(ny-y)/ny**2", 0, 0][:D]},
+        "initial": {"u": [formula, 0, 0][:D]},
         "run": {"steps": 1},
     }
-    found = Cluster(case).start().run(30000).fields("u")["u"][..., 0].ravel()
+    found = Cluster(case).start().run(10000).fields("u")["u"][..., 0].ravel()
     assert np.abs(found - u).max() < 0.01 * u.max()
 
 

@@ -77,10 +77,12 @@ def moments(f, lattice):
 def forces(rho, lattice, G, psi):
     """F_k = -psi_k sum_l G_kl sum_i w_i psi_l(x + c_i) c_i, as the papers have it."""
     pull = [
-        sum(float(w) * shifted(psi(r), lattice, i, 1)[..., None] * np.array(c)
-            for i, (w, c) in enumerate(zip(lattice.w, lattice.c, strict=True)))
+        sum(
+            float(w) * shifted(psi(r), lattice, i, 1)[..., None] * np.array(c)
+            for i, (w, c) in enumerate(zip(lattice.w, lattice.c, strict=True))
+        )
         for r in rho
-    ]  # fmt: skip
+    ]
     return [
         -psi(r)[..., None] * sum(G[k][n] * pull[n] for n in range(len(rho)))
         for k, r in enumerate(rho)
@@ -212,8 +214,11 @@ def test_walls_pull_by_what_they_show(lattice):
     cluster.each(lambda s: s.resume(0))
     _, leaves = stepped(cluster)
     one_, wall = cluster.case.lattice, solid(cluster)
-    wide = np.pad(np.where(wall, shown, rho), [(1, 1), (1 if D == 3 else 0,) * 2, (1, 1)],
-                  constant_values=shown)  # fmt: skip
+    wide = np.pad(
+        np.where(wall, shown, rho),
+        [(1, 1), (1 if D == 3 else 0,) * 2, (1, 1)],
+        constant_values=shown,
+    )
     (F,) = forces([wide], one_, [[-1.0]], lambda r: r)
     F = F[1:-1, 1:-1, 1:-1] if D == 3 else F[1:-1, :, 1:-1]
     found = moments(leaves[0], one_)[1]

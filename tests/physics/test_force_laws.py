@@ -23,7 +23,7 @@ from support.equations import (
 from support.pairs import defined
 
 from mpilbm.core.registry import find
-from mpilbm.physics import hermite
+from mpilbm.physics import algebra
 
 
 @pytest.mark.parametrize("force", FORCES)
@@ -114,5 +114,5 @@ def test_nothing_is_left_beyond_the_second_moments(lattice, collision, force):
     """f*_i is w_i times its first three Hermite moments: all that `moments` stores."""
     fluid = Fluid(lattice, collision, force)
     f_star = fluid.collide(fluid.f())
-    again = hermite.populations(fluid.lattice, *hermite.moments_of(fluid.lattice, f_star))
+    again = algebra.populations(fluid.lattice, *algebra.moments_of(fluid.lattice, f_star))
     assert all(vanishes(a - b) for a, b in zip(f_star, again, strict=True))

@@ -9,7 +9,7 @@ from support.slabs import PRECISIONS, Cluster
 from mpilbm.case.case import parse_case
 from mpilbm.outputs.core.totals import add_planes
 from mpilbm.parallel.ranks import world
-from mpilbm.physics import interface_length
+from mpilbm.physics import sloped
 from mpilbm.run.run import run
 
 CORNER = "tanh(({R} - sqrt(({square})))/{width})"
@@ -18,7 +18,7 @@ CORNER = "tanh(({R} - sqrt(({square})))/{width})"
 def length(tables, steps=0, slabs=1) -> float:
     """That of a case after some steps, as the monitor has it."""
     columns, planes = Cluster(tables, slabs).start().run(steps).sums()
-    assert interface_length.columns(columns)[-1] == "interface_length"
+    assert sloped.columns(columns)[-1] == "interface_length"
     return add_planes(columns, planes)["interface_length"]
 
 

@@ -109,9 +109,15 @@ def test_equilibrium_of_d_humieres():
     rho, (x, y, z) = Fraction(3, 2), (Fraction(1, 10), Fraction(1, 7), Fraction(-1, 9))
     feq, jj = make("equilibria", "dhumieres").feq(one, rho, rho, [x, y, z]), x * x + y * y + z * z
     expected = {
-        "rho": rho, "e": -11 * rho + 19 * jj, "eps": -Fraction(475, 63) * jj,
-        "p_xx": 3 * x * x - jj, "p_ww": y * y - z * z, "p_xy": x * y, "p_yz": y * z, "p_zx": z * x,
-    }  # fmt: skip
+        "rho": rho,
+        "e": -11 * rho + 19 * jj,
+        "eps": -Fraction(475, 63) * jj,
+        "p_xx": 3 * x * x - jj,
+        "p_ww": y * y - z * z,
+        "p_xy": x * y,
+        "p_yz": y * z,
+        "p_zx": z * x,
+    }
     for axis, j in zip("xyz", (x, y, z), strict=True):
         expected |= {f"j_{axis}": j, f"q_{axis}": -Fraction(2, 3) * j}
     assert base.moments(feq) == {name: expected.get(name, 0) for name in base.rows}
@@ -125,11 +131,17 @@ def test_model_of_tolke_and_krafczyk():
     rho, (x, y, z) = Fraction(3, 2), (Fraction(1, 10), Fraction(1, 7), Fraction(-1, 9))
     feq = make("equilibria", "incompressible").feq(one, rho, 1, [x, y, z])
     expected = {
-        "rho": rho, "j_x": x, "j_y": y, "j_z": z,
+        "rho": rho,
+        "j_x": x,
+        "j_y": y,
+        "j_z": z,
         "e": Fraction(-11, 2) * rho + Fraction(13, 2) * (x * x + y * y + z * z),
-        "p_xx": 2 * x * x - y * y - z * z, "p_ww": y * y - z * z,
-        "p_xy": x * y, "p_yz": y * z, "p_zx": z * x,
-    }  # fmt: skip
+        "p_xx": 2 * x * x - y * y - z * z,
+        "p_ww": y * y - z * z,
+        "p_xy": x * y,
+        "p_yz": y * z,
+        "p_zx": z * x,
+    }
     assert base.moments(feq) == {name: expected.get(name, 0) for name in base.rows}
     assert set(make("equilibria", "compressible").feq(one, 1, 1, [0, 0, 0])) == set(one.w)
     nu = 0.07

@@ -81,9 +81,13 @@ def test_the_kernel_finds_the_viscosity_of_the_initial_shear(name, precision):
     """Wave of small to large shear: the stress after a collision is that of the local tau."""
     table = closure_table(name)
     u = ["0.02*sin(2*pi*y/32)", 0]
-    tables = box("D2Q9", [3, 32], collision={"name": "bgk", "closure": table},
-                 precision=PRECISIONS[precision],
-                 initial={"u": u, "non_equilibrium": True})  # fmt: skip
+    tables = box(
+        "D2Q9",
+        [3, 32],
+        collision={"name": "bgk", "closure": table},
+        precision=PRECISIONS[precision],
+        initial={"u": u, "non_equilibrium": True},
+    )
     cluster = Cluster(tables).start()
     c = np.array(cluster.case.lattice.c)
     found = np.einsum("yirx,i->y", cluster.state(), c[:, 0] * c[:, 1]) / 3
@@ -152,8 +156,13 @@ def test_an_index_of_one_is_a_newtonian_fluid():
 def test_units():
     """K in Pa s^n, the yield stress in Pa, times in s."""
     units = {"cell": 1e-3, "step": 1e-4, "density": 1100}
-    table = {"name": "herschel_bulkley", "consistency": "0.5 Pa s^0.6", "index": 0.6,
-             "yield_stress": "2 Pa", "exponent": "10 s"}  # fmt: skip
+    table = {
+        "name": "herschel_bulkley",
+        "consistency": "0.5 Pa s^0.6",
+        "index": 0.6,
+        "yield_stress": "2 Pa",
+        "exponent": "10 s",
+    }
     tables = box("D2Q9", collision={"name": "trt", "closure": table}, units=units)
     closure = parse_case(tables, "test.toml").fluids[0].collision.closure
     assert closure.consistency == pytest.approx(0.5 / 1100 / (1e-6 * 1e-4**-1.4))

@@ -7,7 +7,7 @@ from support.slabs import box
 from mpilbm.case.case import parse_case
 from mpilbm.core.errors import CaseError
 from mpilbm.core.formulas.parser import Formula
-from mpilbm.physics.rotation import Rotation
+from mpilbm.physics.boundaries.wall import Rotation
 
 DISC = {"name": "cylinder", "centre": [20, 20], "radius": 8}
 
@@ -23,10 +23,13 @@ def values(rotation, points):
     """The velocity at points (n, 3)."""
     places = dict(zip("xyz", points.T, strict=True))
     names = tuple("xyz")
-    return np.stack([
-        Formula(u, names).evaluate(**places) if isinstance(u, str) else np.full(len(points), u)
-        for u in rotation.velocity()
-    ], axis=1)  # fmt: skip
+    return np.stack(
+        [
+            Formula(u, names).evaluate(**places) if isinstance(u, str) else np.full(len(points), u)
+            for u in rotation.velocity()
+        ],
+        axis=1,
+    )
 
 
 @pytest.mark.parametrize("axis", [(0, 0, 1), (1, 0, 0), (0, -2, 0), (1, 2, -3)])
@@ -39,8 +42,9 @@ def test_the_velocity_is_omega_cross_r(axis):
 
 def test_in_2d_a_positive_rate_is_anticlockwise():
     assert Rotation(centre=(20, 20), rate=0.5).velocity() == (
-        "(-0.5)*(y - 20.0)", "(0.5)*(x - 20.0)",
-    )  # fmt: skip
+        "(-0.5)*(y - 20.0)",
+        "(0.5)*(x - 20.0)",
+    )
 
 
 def test_it_is_the_velocity_of_the_wall():

@@ -24,7 +24,7 @@ from click.testing import CliRunner
 from mpilbm import codegen
 from mpilbm.case.case import schema
 from mpilbm.cli import cli
-from mpilbm.core.choice import as_json
+from mpilbm.core.registry import as_json
 from support.fuzz_cases import Maker
 from support.fuzz_values import write_files
 

@@ -10,9 +10,8 @@ from mpilbm.case.tables import MOST_STEPS, Label, Positive, Title, default
 from mpilbm.case.tables.fluids import FluidTable, InitialTable, Viscosity
 from mpilbm.case.tables.scalars import Buoyancy, ScalarTable, of_body, one_condition
 from mpilbm.case.tables.units import UnitsTable
-from mpilbm.core.choice import Choice
 from mpilbm.core.quantity import SECONDS, STEPS
-from mpilbm.core.registry import Parameters, registered
+from mpilbm.core.registry import Choice, Parameters, registered
 from mpilbm.layouts import Layout
 from mpilbm.model.box import Domain, Precision, Size
 from mpilbm.physics.boundaries import Boundary

@@ -7,10 +7,9 @@ from pydantic import Field, model_validator
 
 from mpilbm.case.random_flow import RandomFlow
 from mpilbm.case.tables import Label, Positive, default
-from mpilbm.core.choice import Choice
 from mpilbm.core.formulas.values import PositiveValue, Value
 from mpilbm.core.quantity import LENGTH, RHO, STEPS, VELOCITY, VISCOSITY
-from mpilbm.core.registry import Parameters
+from mpilbm.core.registry import Choice, Parameters
 from mpilbm.core.units import viscosity_from_reynolds
 from mpilbm.physics.collisions import Collision
 from mpilbm.physics.forcing import Forcing

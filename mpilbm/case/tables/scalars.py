@@ -6,7 +6,6 @@ from typing import Annotated, Any, Self
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from mpilbm.case.tables import Positive, default
-from mpilbm.core.choice import Choice
 from mpilbm.core.files.toml_text import shown
 from mpilbm.core.formulas.parser import FUNCTIONS, NAMES
 from mpilbm.core.formulas.values import Value
@@ -18,7 +17,7 @@ from mpilbm.core.quantity import (
     KELVIN,
     SCALAR_SOURCE,
 )
-from mpilbm.core.registry import Parameters, names
+from mpilbm.core.registry import Choice, Parameters, names
 from mpilbm.physics.lattices import Lattice
 from mpilbm.physics.scalars.boundaries import ScalarBoundary
 from mpilbm.physics.scalars.collisions import ScalarCollision

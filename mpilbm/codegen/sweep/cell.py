@@ -12,7 +12,7 @@ from mpilbm.codegen.printer import c_text, symbol
 from mpilbm.codegen.text.parts import centre
 from mpilbm.layouts import moments
 from mpilbm.model.expressions import Expression, Let
-from mpilbm.physics import hermite
+from mpilbm.physics import algebra
 from mpilbm.physics.algebra import pairs
 from mpilbm.physics.lattices import Lattice
 
@@ -148,11 +148,11 @@ def _leaving(model: Model, let: Let) -> list[Expression]:
     force = [unit * symbol(f"scaled_{a}") if model.forcing else 0 for a in axes]
     momentum = [rho * v - model.half * F / sympify(2) for v, F in zip(u, force, strict=True)]
     second = [unit * symbol(f"a_{axes[a]}{axes[b]}") + rho * u[a] * u[b] for a, b in tensor]
-    f = hermite.populations(lattice, density, momentum, second)
+    f = algebra.populations(lattice, density, momentum, second)
     u = model.collision.velocity([rho * v for v in u], rho)
     rates = {name: symbol(name) for name in model.collision.arguments(1.0, lattice)}
     left = model.collide_at(f, density, rho, u, force, rates, let)
-    density, momentum, second = hermite.moments_of(lattice, left)
+    density, momentum, second = algebra.moments_of(lattice, left)
     stored = moments.compress(expand(density), [expand(j) for j in momentum],
                               [expand(m) for m in second], lambda _: rho)  # fmt: skip
     stored = [expand(value / unit).subs(1 / rho, symbol("inverse")) for value in stored]

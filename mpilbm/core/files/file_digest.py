@@ -1,19 +1,23 @@
-"""A digest at the end of a file, to verify the file before HDF5 opens it.
+"""Checksums of files: a digest at the end of HDF5 files and tables, and one in JSON files.
 
     | file | crc32 of each piece, uint32 | extents, 3 uint64 each: offset, pieces, bytes | tail |
 
 The extents cover the file without a gap. Each extent is divided into pieces of equal size: a
 dataset into its planes; the metadata between datasets is one piece. The tail has a fixed length
-and ends with a BLAKE2b digest of everything after the file. HDF5 ignores bytes after its own end of
-the file, and removes them when it opens the file for writing.
+and ends with a BLAKE2b digest of everything after the file. It is verified before HDF5 opens the
+file. HDF5 ignores bytes after its own end of the file, and removes them when it opens the file for
+writing.
 
 The digest of a table to which rows are added has gaps in place of the rows, which have checksums of
 their own, see storage/tables.
 
 Several ranks share the verification: each verifies the same part of every extent. Of a dataset it
 thus reads the planes of its own slab, and the file is read once in total.
+
+JSON files have the checksum of their content under the key `crc32`.
 """
 
+import json
 import os
 import stat
 import struct
@@ -22,7 +26,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -98,9 +102,7 @@ def verify(
 def has_digest(path: str | Path) -> bool:
     """Whether a file ends with the tail of a digest, intact or not."""
     with opened(path) as number:
-        size = os.fstat(number).st_size
-        tail = os.pread(number, TAIL.size, max(0, size - TAIL.size))
-    return tail.startswith(MAGIC)
+        return _tail(number)[1].startswith(MAGIC)
 
 
 def piece_sums(number: int, extent: Extent, share: range) -> np.ndarray:
@@ -137,10 +139,15 @@ def opened(path: str | Path) -> Iterator[int]:
         os.close(number)
 
 
+def _tail(number: int) -> tuple[int, bytes]:
+    """The size of an open file, and its last bytes."""
+    size = os.fstat(number).st_size
+    return size, os.pread(number, TAIL.size, max(0, size - TAIL.size))
+
+
 def _table(number: int) -> tuple[list[Extent], np.ndarray]:
     """The extents and checksums of an open file, verified by the digest."""
-    size = os.fstat(number).st_size
-    tail = os.pread(number, TAIL.size, max(0, size - TAIL.size))
+    size, tail = _tail(number)
     if len(tail) < TAIL.size or not tail.startswith(MAGIC):
         raise NoDigestError("it does not end with a digest")
     _, version, count, pieces, body, digest = TAIL.unpack(tail)
@@ -181,3 +188,37 @@ def _read(number: int, buffer: memoryview, place: int) -> memoryview:
     if not done:
         raise DamagedFileError(f"it ends at byte {place}")
     return buffer[:done]
+
+
+KEY = "crc32"
+
+
+class DamagedJsonError(ValueError):
+    """The content of a file differs from that written."""
+
+
+def sealed(content: dict[str, Any]) -> str:
+    """The text of a file with this content and its checksum."""
+    return _text({**content, KEY: _checksum(content)})
+
+
+def unsealed(text: str, verify: bool = True) -> dict[str, Any]:
+    """The content of a file without its checksum; `verify`: compare them, if it has one.
+
+    Raises DamagedJsonError, or ValueError if the text is no JSON with keys and values.
+    """
+    content = json.loads(text)
+    if not isinstance(content, dict):
+        raise ValueError("it is no table of keys and values")
+    known = content.pop(KEY, None)
+    if verify and known not in (None, _checksum(content)):
+        raise DamagedJsonError("its checksum is wrong")
+    return content
+
+
+def _text(content: dict[str, Any]) -> str:
+    return json.dumps(content, indent=2) + "\n"
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    return f"{zlib.crc32(_text(content).encode()):08x}"

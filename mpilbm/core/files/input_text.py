@@ -19,7 +19,8 @@ def read_text(path: Path, encoding: str = "utf-8", most: int = MOST) -> str:
     """
     if "\0" in str(path):
         raise NotATextFile("is not a path: it contains a null character; remove it")
-    with open(path, "rb", opener=_without_waiting) as file:
+    # without blocking: a pipe may never have a writer
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise NotATextFile("is not a regular file; allowed: a text file on a disk")
@@ -41,6 +42,13 @@ def is_number(text: str) -> bool:
     return True
 
 
-def _without_waiting(path: str, flags: int) -> int:
-    """Opens a file; does not wait for the writer if it is a pipe."""
-    return os.open(path, flags | os.O_NONBLOCK)
+def file_state(path: Path) -> tuple[int, ...]:
+    """Numbers that change with the content of a file: size, time, inode; empty if there is none.
+
+    A cache of what was read from a file has them in its key.
+    """
+    try:
+        found = path.stat()
+    except (OSError, ValueError):  # ValueError: a null character in the name
+        return ()
+    return found.st_size, found.st_mtime_ns, found.st_ino

@@ -1,4 +1,7 @@
-"""Functions of a Python program as values of a case: f(x, y[, z][, t]) with arrays of points."""
+"""Functions and arrays of a Python program as values of a case, and the texts that refer to them.
+
+A function is f(x, y[, z][, t]) with arrays of points.
+"""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -79,8 +82,10 @@ class GivenFunction:
         wanted += "last axis has the components"
         if isinstance(found, np.ndarray):
             if found.shape != (*shape, count):
-                raise self._error(f"returns an array of shape {found.shape} for points of shape "
-                                  f"{shape}; allowed: {wanted}")  # fmt: skip
+                raise self._error(
+                    f"returns an array of shape {found.shape} for points of shape "
+                    f"{shape}; allowed: {wanted}"
+                )
             found = list(np.moveaxis(found, -1, 0))
         if not isinstance(found, list | tuple) or len(found) != count:
             many = f"{len(found)} values" if isinstance(found, list | tuple) else "one value"
@@ -174,3 +179,27 @@ class PointValue:
                 self.function.path,
             )
         return found
+
+
+def is_reference(text: object) -> bool:
+    """Whether a text stands for an array or a function."""
+    return isinstance(text, str) and text.startswith(("<array ", "<function ")) and text[-1] == ">"
+
+
+def unknown(text: str) -> str:
+    """The sentence for a reference to an object that does not exist here."""
+    kind = "an array" if text.startswith("<array ") else "a function"
+    fix = "give the name of a file with its values" if kind == "an array" else "write a formula"
+    return f"stands for {kind} of the Python program that wrote this case; {fix}"
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """An array or a GivenFunction with `count` components, and the number of one of them.
+
+    `component` is None if it has only one, which has no axis in the array.
+    """
+
+    object: Any
+    component: int | None = None
+    count: int = 1

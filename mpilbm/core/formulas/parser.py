@@ -1,4 +1,8 @@
-"""Parses the formulas of a case file: walks over Python's syntax tree, and never uses eval."""
+"""Parses the formulas of a case file: walks over Python's syntax tree, and never uses eval.
+
+To add a function for formulas, add its name to `FUNCTIONS` and its definition to the tables of
+trees.py.
+"""
 
 import ast
 import difflib

@@ -40,7 +40,7 @@ def _list_or_file(value: object) -> str:
     return "<file>" if isinstance(value, str) else "<list>"
 
 
-Vector = Annotated[
+GivenVector = Annotated[
     Annotated[tuple[Value, ...], Tag("<list>")] | Annotated[str, Tag("<file>")],
     Discriminator(_list_or_file),
 ]

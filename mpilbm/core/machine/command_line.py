@@ -13,8 +13,10 @@ from mpilbm.core.errors import INTERRUPTED, CommandError, MpilbmError
 from mpilbm.core.machine import imports, terminal
 from mpilbm.core.printable import one_line
 
-RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK",
-                  "PALS_RANKID", "SLURM_PROCID")  # fmt: skip
+RANK_VARIABLES = (
+    *("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK"),
+    *("MV2_COMM_WORLD_RANK", "PALS_RANKID", "SLURM_PROCID"),
+)
 
 
 class FilePath(click.Path):
@@ -42,8 +44,12 @@ class PositiveNumber(click.FloatRange):
 
 
 FILE = FilePath(path_type=Path)
-PLUGIN = "A Python file that registers further names; may be repeated."
-DEBUG = "Show the tracebacks of all errors."
+PLUGIN: dict[str, Any] = {
+    "multiple": True,
+    "type": FILE,
+    "help": "A Python file that registers further names; may be repeated.",
+}
+DEBUG: dict[str, Any] = {"is_flag": True, "help": "Show the tracebacks of all errors."}
 
 
 class CommandGroup(click.Group):
@@ -55,19 +61,17 @@ class CommandGroup(click.Group):
 
     def __init__(self, **more: Any):
         super().__init__(**more)
-        self.params += [
-            click.Option(["--plugin"], multiple=True, type=FILE, help=PLUGIN),
-            click.Option(["--debug"], is_flag=True, help=DEBUG),
-        ]
+        self.params += [click.Option(["--plugin"], **PLUGIN), click.Option(["--debug"], **DEBUG)]
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
         """Add a command, and --plugin and --debug to its options."""
         cmd.params += [
-            click.Option(["--plugin"], multiple=True, type=FILE, help=PLUGIN,
-                         callback=_load_plugins, expose_value=False),
-            click.Option(["--debug"], is_flag=True, help=DEBUG, callback=_set_debug,
-                         expose_value=False, is_eager=True),  # before a plug-in is loaded
-        ]  # fmt: skip
+            click.Option(["--plugin"], **PLUGIN, callback=_load_plugins, expose_value=False),
+            # eager: it is set before a plug-in is loaded
+            click.Option(
+                ["--debug"], **DEBUG, callback=_set_debug, expose_value=False, is_eager=True
+            ),
+        ]
         super().add_command(cmd, name)
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -36,11 +36,13 @@ def explained(error: BaseException) -> tuple[str, str] | None:
 
 def from_pythonpath() -> dict[str, str]:
     """Imported packages -> the folder of PYTHONPATH from which they come; without this package."""
-    files = {name: getattr(module, "__file__", None) for name, module in list(sys.modules.items())
-             if "." not in name}  # fmt: skip
-    placed = {name: _package(file) for name, file in files.items() if file}
-    return {name: str(each[1]) for name, each in placed.items()
-            if each and str(each[1]) in _pythonpath()}  # fmt: skip
+    found = {}
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        placed = _package(file) if file and "." not in name else None
+        if placed and str(placed[1]) in _pythonpath():
+            found[name] = str(placed[1])
+    return found
 
 
 def _package(file: str) -> tuple[str, Path, str] | None:

@@ -26,8 +26,7 @@ import numpy as np
 
 from mpilbm.core.errors import FileSystemError
 from mpilbm.core.files.file_digest import trailer_with_gaps
-from mpilbm.core.files.hdf5 import open_file
-from mpilbm.core.files.hdf5_input import Hdf5InputError, require_intact
+from mpilbm.core.files.hdf5 import Hdf5InputError, open_file, require_intact
 from mpilbm.storage import tables
 from mpilbm.storage.csv_log import SYNC_SECONDS
 from mpilbm.storage.files import sync, system_errors, whole

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from mpilbm import __version__
 from mpilbm.core.errors import INTERRUPTED
-from mpilbm.core.files.sealed_json import sealed
+from mpilbm.core.files.file_digest import sealed
 from mpilbm.outputs import Context, number_of_cells
 from mpilbm.parallel.agree import on_root
 from mpilbm.storage.files import whole

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from mpilbm.case.case import parse_case
 from mpilbm.core.errors import FileSystemError, MpilbmError, NonFiniteError
-from mpilbm.core.files.sealed_json import sealed, unsealed
+from mpilbm.core.files.file_digest import sealed, unsealed
 from mpilbm.outputs import Context, Output, Writer
 from mpilbm.outputs.checkpoint import Checkpoint, CheckpointWriter
 from mpilbm.outputs.core.restart import opened

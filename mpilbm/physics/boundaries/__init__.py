@@ -6,7 +6,7 @@ solver/boundary_lists.py runs the kernel.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
 
 from pydantic import Field
 
@@ -20,7 +20,7 @@ from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression, Incoming
 from mpilbm.model.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 from mpilbm.physics.boundary_capabilities import Beyond, Capabilities, EdgeRank, FaceFlow, Reads
-from mpilbm.physics.lattices import Lattice
+from mpilbm.physics.lattices import Lattice, undefined
 
 Face = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
 Position = Literal["half", "node"]
@@ -43,12 +43,6 @@ class Condition(Parameters):
     conducts  the populations are also inside of the body, whose surface is then no boundary
     numbers   fields that are arguments of the kernel, whose text does not depend on them
     """
-
-    if TYPE_CHECKING:
-
-        @property
-        def name(self) -> str:
-            """The name under which the class is registered."""
 
     where: tuple[Face, ...] = Field(
         (), description="faces of the box; not for a body", examples=[["x-", "x+"]]
@@ -142,12 +136,14 @@ class Condition(Parameters):
 
         Boundaries of equal structure share a kernel and a boundary list. The result contains all
         fields except `numbers`, `where`, `wetting`, `priority`, velocity, rotation and rho; the
-        face, if the boundary needs the normal; and the form of each formula of x, y and z. A
-        subclass adds which of its values are given, if the text depends on that.
+        names of `values`; the face, if the boundary needs the normal; and the form of each formula
+        of x, y and z.
         """
-        found: dict[str, Any] = {"face": "".join(self.where[:1])} if self.declares.normal else {}
-        forms = {value.name: value.structure() for value in self.given() if value.coordinates}
-        found |= {"formulas": forms} if forms else {}
+        found: dict[str, Any] = {"given": list(self.values())}
+        if self.declares.normal:
+            found["face"] = "".join(self.where[:1])
+        if forms := {value.name: value.structure() for value in self.given() if value.coordinates}:
+            found["formulas"] = forms
         given = {"where", "wetting", "priority", "velocity", "rotation", "rho"}
         return self.model_dump(exclude=given | set(self.numbers)) | found
 
@@ -199,11 +195,11 @@ class Condition(Parameters):
             except FormulaError as error:
                 found.append(f"{key_of(name)}: {error}")
         if self.declares.normal and not self.where:
-            found.append(f"{self.name} needs a face of the box, bodies have none; allowed here: "
-                         f"boundaries without a normal, like bounce_back")  # fmt: skip
-        if self.lattices and case.lattice.name not in self.lattices:
-            found.append(f"{self.name} is not defined on {case.lattice.name}; "
-                         f"allowed: {', '.join(self.lattices)}")  # fmt: skip
+            found.append(
+                f"{self.name} needs a face of the box, bodies have none; allowed here: "
+                f"boundaries without a normal, like bounce_back"
+            )
+        found += undefined(self.name, case.lattice, self.lattices)
         if self.priority and (self.mirrors or self.joins_faces or not self.where):
             why = f"the links of {self.name} at edges belong to the other face"
             why += ", if that is no mirror" * self.mirrors

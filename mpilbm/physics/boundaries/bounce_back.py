@@ -28,15 +28,20 @@ class BounceBack(Wall):
         if not case.lattice.staggered or self.edge_rank is not EdgeRank.MOVING_WALL:
             return []
         stronger = {
-            face[0] for other in case.boundaries
-            for face in other.where if other.precedence > self.precedence
-        }  # fmt: skip
+            face[0]
+            for other in case.boundaries
+            for face in other.where
+            if other.precedence > self.precedence
+        }
         moved = {axis for axis, u in zip("xyz", self.velocity or (), strict=False) if u}
         size = dict(zip("xyz", case.domain.size, strict=True))
         odd = (
-            across for face in self.where for along in sorted(moved & stronger)
-            for across in sorted({*"xyz"} - {face[0], along}) if size[across] % 2
-        )  # fmt: skip
+            across
+            for face in self.where
+            for along in sorted(moved & stronger)
+            for across in sorted({*"xyz"} - {face[0], along})
+            if size[across] % 2
+        )
         return [
             f"priority: the ends of this sliding wall belong to other walls and have an odd number "
             f"of cells along {axis}, {size[axis]}, so that the mass drifts on {case.lattice.name}; "

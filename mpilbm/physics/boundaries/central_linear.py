@@ -3,8 +3,8 @@
 from mpilbm.core.registry import register
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression
+from mpilbm.physics.boundaries.wall import SurfaceWall
 from mpilbm.physics.boundary_capabilities import Capabilities, LinkValue, PerLink
-from mpilbm.physics.surface_wall import SurfaceWall
 
 HALF_WAY_FALLBACK = (
     "links have no fluid cell behind their cell; there the wall lies half-way along the link"

@@ -48,9 +48,11 @@ class Characteristic(FromInside):
         """Equilibrium after one step of the equations plus non-equilibrium of the cell inwards."""
         lattice, rho, u, n = cell.lattice, cell.rho, cell.u, cell.normal
         one, two = cell.inward(1), cell.inward(2)
-        slope = [cell.let(f"slope_{k}", (3 * a - 4 * b + c) / (2 * lattice.volume))
-                 for k, (a, b, c) in enumerate(zip([rho, *u], [one.rho, *one.u],
-                                                   [two.rho, *two.u], strict=True))]  # fmt: skip
+        fields = zip([rho, *u], [one.rho, *one.u], [two.rho, *two.u], strict=True)
+        slope = [
+            cell.let(f"slope_{k}", (3 * a - 4 * b + c) / (2 * lattice.volume))
+            for k, (a, b, c) in enumerate(fields)
+        ]
         cs, v = cell.cs, cell.let("v", -dot(n, u))
         leaving = cell.let("leaving", (v + cs) * cs * (cs * slope[0] - rho * dot(n, slope[1:])))
         back = 0

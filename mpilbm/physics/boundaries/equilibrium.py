@@ -4,14 +4,14 @@ from mpilbm.core.registry import register
 from mpilbm.model.case import Case
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression
+from mpilbm.physics.boundaries.given import Prescribed
 from mpilbm.physics.boundary_capabilities import FaceFlow
-from mpilbm.physics.given_boundary import Given
 
 MOST = 0.03  # viscosity below which channels with a given density at the inlet failed
 
 
 @register("boundaries", "equilibrium")
-class Equilibrium(Given):
+class Equilibrium(Prescribed):
     """f_i = feq_i(rho, u), with a given `velocity` u or a given density `rho`.
 
     The other quantity is that of the outgoing populations of the cell. The given value holds at

@@ -1,6 +1,5 @@
 """Outflow by Grad's approximation."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -9,9 +8,9 @@ from pydantic import Field
 from mpilbm.core.registry import register
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression, Incoming, Populations
+from mpilbm.physics.algebra import moments_of, populations
 from mpilbm.physics.boundaries.outflow import FromInside
 from mpilbm.physics.boundary_capabilities import Capabilities
-from mpilbm.physics.hermite import moments_of, populations
 from mpilbm.physics.lattices import Lattice
 
 
@@ -47,16 +46,13 @@ class Grad(FromInside):
 
     def begin(self, cell: Cell) -> dict[str, Expression]:
         """The second moments of the outgoing populations."""
-        return self._named(moments_of(cell.lattice, cell.left)[2])
+        second = moments_of(cell.lattice, cell.left)[2]
+        return {f"second_{k}": value for k, value in enumerate(second)}
 
     def follow(self, cell: Cell, enters: Incoming) -> dict[str, Expression]:
         """The second moments of the populations that arrive in this step."""
         f = [enters.get(i, f_i) for i, f_i in enumerate(cell.arrives)]
-        return self._named(moments_of(cell.lattice, f)[2])
-
-    def _named(self, second: Sequence[Expression]) -> dict[str, Expression]:
-        """The second moments by their names in `state`."""
-        return {f"second_{k}": value for k, value in enumerate(second)}
+        return {f"second_{k}": value for k, value in enumerate(moments_of(cell.lattice, f)[2])}
 
     def found(self, cell: Cell) -> Populations:
         """Q populations from the moments of orders 0 to 2."""

@@ -3,12 +3,12 @@
 from mpilbm.core.registry import register
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression
+from mpilbm.physics.boundaries.given import Prescribed, lagged
 from mpilbm.physics.boundary_capabilities import Capabilities
-from mpilbm.physics.given_boundary import Given, lagged
 
 
 @register("boundaries", "guo")
-class Guo(Given):
+class Guo(Prescribed):
     """f_i(x) = feq_i(rho, u) + (f_i - feq_i)(x + n) for all i, where n is the inward normal.
 
     The case gives `velocity` u or density `rho`; the other quantity is copied from the cell x + n,

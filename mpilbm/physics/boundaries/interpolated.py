@@ -12,8 +12,8 @@ from mpilbm.model.case import Case
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression
 from mpilbm.model.findings import NOTE, Finding
+from mpilbm.physics.boundaries.wall import SurfaceWall
 from mpilbm.physics.boundary_capabilities import Behind, Capabilities, LinkValue, PerLink
-from mpilbm.physics.surface_wall import SurfaceWall
 
 HALF = Fraction(1, 2)
 HALF_WAY_FALLBACK = "links have no fluid behind their cell; there the wall lies half-way"
@@ -92,21 +92,12 @@ class Interpolated(SurfaceWall):
 
     def at_surface(self, cell: Cell, i: int, q: Expression, change: Expression) -> Expression:
         """Interpolate between outgoing populations of the cell and of the cells behind it."""
-        linear = self._linear(cell, i, q, change)
-        if self.order == 1:
-            return linear
-        return cell.below(cell.link(i), 0, linear, self._quadratic(cell, i, q, change))
-
-    def _linear(self, cell: Cell, i: int, q: Expression, change: Expression) -> Expression:
-        """The linear interpolation."""
         j = cell.lattice.opp[i]
         near = 2 * q * cell.left[j] + (1 - 2 * q) * cell.arrives[j] + change
         far = (cell.left[j] + (2 * q - 1) * cell.left[i] + change) / (2 * q)
-        return cell.below(q, HALF, near, far)
-
-    def _quadratic(self, cell: Cell, i: int, q: Expression, change: Expression) -> Expression:
-        """The quadratic interpolation."""
-        j = cell.lattice.opp[i]
+        linear = cell.below(q, HALF, near, far)
+        if self.order == 1:
+            return linear
         near = (
             q * (2 * q + 1) * cell.left[j]
             + (1 - 4 * q**2) * cell.arrives[j]
@@ -118,4 +109,4 @@ class Interpolated(SurfaceWall):
             + (2 * q - 1) / q * cell.left[i]
             - (2 * q - 1) / (2 * q + 1) * cell.behind(i, 1, i)
         )
-        return cell.below(q, HALF, near, far)
+        return cell.below(cell.link(i), 0, linear, cell.below(q, HALF, near, far))

@@ -1,6 +1,6 @@
 """Outflow: populations from cells inwards of a face, or from the previous step."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -27,10 +27,6 @@ class FromInside(Boundary):
     wall_at = "node"
     declares = Capabilities(normal=True)
     rho: Annotated[Value | None, RHO] = Field(None, description=DENSITY, examples=[1.0])
-
-    def structure(self) -> dict[str, Any]:
-        """Properties that determine the kernel text, also whether the density is given."""
-        return super().structure() | {"given": self.rho is not None}
 
     def values(self) -> dict[str, Given]:
         """The density, if it is given."""

@@ -56,17 +56,24 @@ class PressureJump(Boundary):
         """Errors: faces that are not a pair, a second jump, other faces that are not walls."""
         found = super().problems(case)
         if isinstance(self.rho_jump, int | float) and abs(self.rho_jump) >= 1:
-            found.append(f"rho_jump: found {self.rho_jump}; allowed: between -1 and 1, the density "
-                         "of the fluid; use at most 0.01 for errors below 1 %")  # fmt: skip
+            found.append(
+                f"rho_jump: found {self.rho_jump}; allowed: between -1 and 1, the density "
+                "of the fluid; use at most 0.01 for errors below 1 %"
+            )
         faces = {tuple(sorted(b.where)) for b in case.boundaries if b.joins_faces}
         if any(len(where) != 2 or where[0][0] != where[1][0] for where in faces):
-            found.append(f'where: found {list(self.where)}; allowed: two opposite faces, as '
-                         f'["x-", "x+"]')  # fmt: skip
+            found.append(
+                f'where: found {list(self.where)}; allowed: two opposite faces, as ["x-", "x+"]'
+            )
         if sum(b.joins_faces for b in case.boundaries) > 1:
-            found.append("found two [[boundary]] entries 'pressure_jump'; allowed: one; drive the "
-                         "flow along the other axis by a force")  # fmt: skip
+            found.append(
+                "found two [[boundary]] entries 'pressure_jump'; allowed: one; drive the "
+                "flow along the other axis by a force"
+            )
         for b in case.boundaries:
             if not b.joins_faces and (b.wall_at != "half" or b.mirrors):
-                found.append(f"pressure_jump: found '{b.name}' at {', '.join(b.where)}; allowed at "
-                             "other faces: walls, like bounce_back; or use a force")  # fmt: skip
+                found.append(
+                    f"pressure_jump: found '{b.name}' at {', '.join(b.where)}; allowed at "
+                    "other faces: walls, like bounce_back; or use a force"
+                )
         return found

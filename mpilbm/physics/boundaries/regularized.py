@@ -3,9 +3,9 @@
 from mpilbm.core.registry import register
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression
+from mpilbm.physics.algebra import moments_of, populations
+from mpilbm.physics.boundaries.given import OnSite
 from mpilbm.physics.boundary_capabilities import Capabilities
-from mpilbm.physics.given_boundary import OnSite
-from mpilbm.physics.hermite import moments_of, populations
 
 
 @register("boundaries", "regularized")

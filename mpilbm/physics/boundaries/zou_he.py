@@ -5,9 +5,9 @@ from fractions import Fraction
 from mpilbm.core.registry import register
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression
+from mpilbm.physics.boundaries.given import OnSite
 from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.equilibria import dot
-from mpilbm.physics.given_boundary import OnSite
 
 
 @register("boundaries", "zou_he")

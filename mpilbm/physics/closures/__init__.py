@@ -1,9 +1,8 @@
 """Closures: the relaxation rate of the shear stress in each cell.
 
 Subgrid models add an eddy viscosity; the viscosity of generalised Newtonian fluids depends on the
-shear rate. Imports only `registry` and lower layers. To add a closure, write one file with a class
-derived from `Closure` and `@register("closures", name)` that defines `arguments`, `omega` and
-`viscosity`.
+shear rate. To add a closure, write one file with a class derived from `Closure` and
+`@register("closures", name)` that defines `arguments`, `omega` and `viscosity`.
 """
 
 from collections.abc import Mapping

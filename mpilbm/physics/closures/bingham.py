@@ -7,7 +7,7 @@ from pydantic import Field
 from mpilbm.core.quantity import VISCOSITY
 from mpilbm.core.registry import register
 from mpilbm.model.expressions import Expression
-from mpilbm.physics.closures.yield_stress import YieldStress, yield_viscosity
+from mpilbm.physics.closures.generalised_newtonian import YieldStress, yield_viscosity
 
 
 @register("closures", "bingham")
@@ -25,9 +25,7 @@ class Bingham(YieldStress):
         gt=0, description="viscosity in addition to the yield stress", examples=[0.02]
     )
 
-    def viscosities(self) -> dict[str, float]:
-        """The plastic viscosity."""
-        return {"plastic_viscosity": self.plastic_viscosity}
+    viscosities = ("plastic_viscosity",)
 
     def curve_limits(self) -> tuple[float, float]:
         """At large shear rates and at rest."""

@@ -35,13 +35,11 @@ class Carreau(GeneralisedNewtonian):
     index: float = Field(gt=0, lt=3, description="exponent of the power law", examples=[0.4])
     a: float = Field(2.0, gt=0, le=20, description="exponent of Yasuda")
 
-    def viscosities(self) -> dict[str, float]:
-        """The two constant viscosities."""
-        return {"viscosity_0": self.viscosity_0, "viscosity_inf": self.viscosity_inf}
+    viscosities = ("viscosity_0", "viscosity_inf")
 
     def curve_limits(self) -> tuple[float, float]:
         """The two constant viscosities."""
-        low, high = sorted(self.viscosities().values())
+        low, high = sorted((self.viscosity_0, self.viscosity_inf))
         return low, high
 
     def numbers(self) -> dict[str, float]:

@@ -1,19 +1,26 @@
 """Generalised Newtonian fluids: the viscosity is a function of the shear rate in the cell.
 
-To add a fluid, derive from `GeneralisedNewtonian` and define `numbers` and `flow_curve`.
+To add a fluid, derive from `GeneralisedNewtonian`, or from `YieldStress`, and define `numbers` and
+`flow_curve`.
 """
 
 from collections.abc import Mapping
 from fractions import Fraction
-from math import inf, log2
-from typing import Annotated, Any
+from math import inf, log, log2
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from mpilbm.core.formulas.functions import binary_log, largest, power_of_two, smallest
-from mpilbm.core.quantity import VISCOSITY, Quantity, consistency
+from mpilbm.core.formulas.functions import (
+    binary_log,
+    largest,
+    power_of_two,
+    power_of_two_less_one,
+    smallest,
+)
+from mpilbm.core.quantity import STEPS, STRESS, VISCOSITY, Quantity, consistency
 from mpilbm.model.case import Case
 from mpilbm.model.expressions import Expression, Let, Stress
 from mpilbm.physics.closures import Closure, Strain, shear_rate
@@ -35,6 +42,8 @@ class GeneralisedNewtonian(Closure):
     steps from the middle of this interval give nu to a relative error of 1e-14 in float64 with the
     default limits, and 1e-5 with limits of 1e-5 and 30. Nothing is kept from step to step.
     """
+
+    viscosities: ClassVar[tuple[str, ...]] = ()  # fields that must be within the limits
 
     viscosity_min: Annotated[float, VISCOSITY] = Field(
         1e-3, gt=0, description="lower limit of the viscosity"
@@ -112,21 +121,19 @@ class GeneralisedNewtonian(Closure):
         """Limits in the wrong order; viscosities of the fluid or of the closure outside them."""
         low, high = self.viscosity_min, self.viscosity_max
         if low > high:
-            return [f"viscosity_min: found {low:g}, but viscosity_max is {high:g}; viscosity_min "
-                    "must not be larger; change one of them"]  # fmt: skip
+            return [
+                f"viscosity_min: found {low:g}, but viscosity_max is {high:g}; viscosity_min "
+                "must not be larger; change one of them"
+            ]
         fluids = [fluid for fluid in case.fluids if fluid.collision.closure is self]
         given = [("found a fluid of viscosity ", fluid.viscosity) for fluid in fluids]
-        given += [(f"{name}: found ", value) for name, value in self.viscosities().items()]
+        given += [(f"{name}: found ", getattr(self, name)) for name in self.viscosities]
         return [
             f"{found}{value:g}; allowed: viscosity_min = {low:g} to viscosity_max = {high:g}, in "
             "lattice units; change it, or these limits of the closure"
             for found, value in given
             if not low * (1 - 1e-9) <= value <= high * (1 + 1e-9)
         ]
-
-    def viscosities(self) -> dict[str, float]:
-        """The fields that are viscosities and must be within the limits."""
-        return {}
 
 
 def power_viscosity(x: Expression, consistency: Expression, index: Expression) -> Expression:
@@ -140,3 +147,27 @@ def consistency_of(table: Mapping[str, Any]) -> dict[str, Quantity]:
     if not isinstance(index, int | float) or not 0 < index < 3:
         return {}
     return {"consistency": consistency(index)}
+
+
+class YieldStress(GeneralisedNewtonian):
+    """A fluid with the stress yield_stress (1 - exp(-exponent gamma)) and another part."""
+
+    yield_stress: Annotated[float, STRESS] = Field(
+        gt=0, description="stress below which the ideal fluid is rigid", examples=[1e-5]
+    )
+    exponent: Annotated[float, STEPS] = Field(
+        gt=0, description="m of Papanastasiou's regularisation, a time", examples=[1e5]
+    )
+
+    def yield_numbers(self) -> dict[str, float]:
+        """Yield stress and exponent, the latter for powers of two."""
+        return {"yield_stress": self.yield_stress, "decay": self.exponent / log(2)}
+
+
+def yield_viscosity(
+    x: Expression, yield_stress: Expression, decay: Expression
+) -> tuple[Expression, Expression]:
+    """yield_stress (1 - exp(-m gamma)) / gamma and d(nu gamma)/d gamma at gamma = 2**x."""
+    lost = power_of_two_less_one(-decay * power_of_two(x))
+    nu = -yield_stress * lost * power_of_two(-x)
+    return nu, yield_stress * decay * log(2) * (1 + lost)

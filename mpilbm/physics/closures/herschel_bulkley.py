@@ -7,8 +7,12 @@ from pydantic import Field
 from mpilbm.core import quantity
 from mpilbm.core.registry import register
 from mpilbm.model.expressions import Expression
-from mpilbm.physics.closures.generalised_newtonian import consistency_of, power_viscosity
-from mpilbm.physics.closures.yield_stress import YieldStress, yield_viscosity
+from mpilbm.physics.closures.generalised_newtonian import (
+    YieldStress,
+    consistency_of,
+    power_viscosity,
+    yield_viscosity,
+)
 
 
 @register("closures", "herschel_bulkley")

@@ -1,22 +1,40 @@
 """Collision operators: the relaxation of the populations of one cell.
 
-Imports only `physics/equilibria`, `physics/lattices`, `formulas` and lower layers. To add an
-operator, write one file with a class derived from `Collision` and `@register("collisions", name)`
-that defines `rates` and `relax`, or `collide` where it is not linear.
+To add an operator, write one file with a class derived from `Collision` and
+`@register("collisions", name)` that defines `rates` and `relax`, or `collide` where it is not
+linear.
 """
 
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from mpilbm.core.choice import Choice
 from mpilbm.core.formulas.functions import unnamed
-from mpilbm.core.registry import Parameters, find, make, names
+from mpilbm.core.registry import Choice, Parameters, find, make, names
 from mpilbm.model.case import Case
 from mpilbm.model.expressions import Expression, Let, Populations, Rates, Vector
 from mpilbm.physics.closures import Closure
 from mpilbm.physics.equilibria import Equilibrium
-from mpilbm.physics.lattices import Lattice
+from mpilbm.physics.lattices import Lattice, undefined
+
+
+@dataclass(frozen=True, eq=False)
+class CellState:
+    """A cell before its collision.
+
+    f        Q incoming populations
+    density  sum of the stored populations, see Equilibrium
+    rho, u   density and velocity (D expressions) of the collision
+    source   Q expressions F_i of the force term, or None
+    """
+
+    lattice: Lattice
+    f: Populations
+    density: Expression
+    rho: Expression
+    u: Vector
+    source: Populations | None
 
 
 class Collision(Parameters):
@@ -26,7 +44,7 @@ class Collision(Parameters):
     subclass defines `rates` (relaxation rates, from the viscosity) and `relax` (the expressions
     R(d), in its own basis). With d = f - feq + F/2 the collision is f* = f + F - R(d), which
     includes the factor 1 - R/2 of the force of Guo et al. (2002). An operator of another form
-    overrides `collide` and sets `linear = False`.
+    overrides `collide`, or `collided` with the same data, and sets `linear = False`.
     """
 
     equilibrium: Annotated[Any, Choice("equilibria")] = Field(
@@ -62,25 +80,32 @@ class Collision(Parameters):
         """Errors: a lattice, equilibrium, closure or force that the operator does not support."""
         if self.closure and not self.shear_rate:
             allowed = [n for n in names("collisions") if find("collisions", n).shear_rate]
-            return [f"closure: found '{self.closure.name}', but {self.name} supports no closure; "
-                    f"collisions that support closures: {', '.join(allowed)}"]  # fmt: skip
+            return [
+                f"closure: found '{self.closure.name}', but {self.name} supports no closure; "
+                f"collisions that support closures: {', '.join(allowed)}"
+            ]
         if self.closure and case.lattice.isotropy < 4:
             lattices = [n for n in names("lattices") if find("lattices", n)().isotropy >= 4]
-            return [f"closure: found '{self.closure.name}', but the shear stress relaxes at two "
-                    f"rates on {case.lattice.name}, and a closure computes one; lattices that "
-                    f"support closures: {', '.join(lattices)}"]  # fmt: skip
-        if self.lattices and case.lattice.name not in self.lattices:
-            return [f"{self.name} is not defined on {case.lattice.name}; "
-                    f"allowed: {', '.join(self.lattices)}"]  # fmt: skip
+            return [
+                f"closure: found '{self.closure.name}', but the shear stress relaxes at two "
+                f"rates on {case.lattice.name}, and a closure computes one; lattices that "
+                f"support closures: {', '.join(lattices)}"
+            ]
+        if problems := undefined(self.name, case.lattice, self.lattices):
+            return problems
         if self.equilibria and self.equilibrium.name not in self.equilibria:
-            return [f"equilibrium: found '{self.equilibrium.name}', but {self.name} does not "
-                    f"support it; allowed: {', '.join(self.equilibria)}"]  # fmt: skip
+            return [
+                f"equilibrium: found '{self.equilibrium.name}', but {self.name} does not "
+                f"support it; allowed: {', '.join(self.equilibria)}"
+            ]
         found = case.lattice.isotropy
         if found >= self.needs_isotropy:
             return self._refused_forces(case)
-        return [f"{self.name} needs a lattice isotropic to order {self.needs_isotropy}; "
-                f"{case.lattice.name} is isotropic to order {found}; "
-                "use another lattice"]  # fmt: skip
+        return [
+            f"{self.name} needs a lattice isotropic to order {self.needs_isotropy}; "
+            f"{case.lattice.name} is isotropic to order {found}; "
+            "use another lattice"
+        ]
 
     def _refused_forces(self, case: Case) -> list[str]:
         """An error for each force of this collision that is not in `forces`."""
@@ -137,16 +162,19 @@ class Collision(Parameters):
     ) -> list[Expression]:
         """Return the Q post-collision populations f* from the Q populations f.
 
-        density  sum of the stored populations, see Equilibrium
-        source   Q expressions F_i of the force term, or None
-        rates    the relaxation rates by name
-        let      `let(name, expression)` defines a named value in the kernel text and returns its
-                 symbol; it keeps long chains of equations short
+        The first six parameters are those of CellState; `rates` are the relaxation rates by name.
+        `let(name, expression)` defines a named value in the kernel text and returns its symbol; it
+        keeps long chains of equations short.
         """
-        feq = self.feq(lattice, density, rho, u)
-        if source is None:
-            relaxed = self.relax(lattice, [a - b for a, b in zip(f, feq, strict=True)], **rates)
-            return [a - b for a, b in zip(f, relaxed, strict=True)]
-        d = [a - b + F / 2 for a, b, F in zip(f, feq, source, strict=True)]
-        relaxed = self.relax(lattice, d, **rates)
-        return [a + F - b for a, F, b in zip(f, source, relaxed, strict=True)]
+        return self.collided(CellState(lattice, f, density, rho, u, source), rates, let)
+
+    def collided(self, cell: CellState, rates: Rates, let: Let) -> list[Expression]:
+        """Return f* of a cell, f + F - R(f - feq + F/2); parameters as of `collide`."""
+        feq = self.feq(cell.lattice, cell.density, cell.rho, cell.u)
+        d = [a - b for a, b in zip(cell.f, feq, strict=True)]
+        if cell.source is None:
+            relaxed = self.relax(cell.lattice, d, **rates)
+            return [a - b for a, b in zip(cell.f, relaxed, strict=True)]
+        d = [a + F / 2 for a, F in zip(d, cell.source, strict=True)]
+        relaxed = self.relax(cell.lattice, d, **rates)
+        return [a + F - b for a, F, b in zip(cell.f, cell.source, relaxed, strict=True)]

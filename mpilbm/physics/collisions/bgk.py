@@ -1,6 +1,7 @@
 """Relaxation of all populations with one rate."""
 
 from mpilbm.core.registry import register
+from mpilbm.core.units import omega_from_viscosity
 from mpilbm.model.expressions import Expression, Populations
 from mpilbm.physics.collisions import Collision
 from mpilbm.physics.lattices import Lattice
@@ -18,7 +19,7 @@ class BGK(Collision):
 
     def rates(self, nu: float, lattice: Lattice) -> dict[str, float]:
         """`omega` from the viscosity."""
-        return {"omega": 1 / (nu / float(lattice.cs2) + 0.5)}
+        return {"omega": omega_from_viscosity(nu, lattice.cs2)}
 
     def relax(self, lattice: Lattice, d: Populations, omega: Expression) -> list[Expression]:
         """omega d_i."""

@@ -7,9 +7,8 @@ from pydantic import Field
 
 from mpilbm.core.registry import register
 from mpilbm.model.case import Case
-from mpilbm.model.expressions import Expression, Let, Populations, Rates, Vector
-from mpilbm.physics.collisions.central_moment_transform import Frame, InFrame, label, split
-from mpilbm.physics.lattices import Lattice
+from mpilbm.model.expressions import Expression, Populations, Rates
+from mpilbm.physics.collisions.central_moment_transform import CS2, Frame, InFrame, label, split
 
 HIGHER = {3: "omega_third", 4: "omega_fourth", 5: "omega_fifth", 6: "omega_sixth"}
 
@@ -53,24 +52,18 @@ class CentralMoment(InFrame):
             if order > 2 * D and getattr(self, name) != 1
         ]
 
-    def relaxed_populations(
-        self,
-        lattice: Lattice,
-        f: Populations,
-        density: Expression,
-        rho: Expression,
-        u: Vector,
-        rates: Rates,
-        let: Let,
-    ) -> list[Expression]:
+    @property
+    def sigma(self) -> Expression:
+        """cs2 for the basis "hermite", 0 for "powers"."""
+        return CS2 if self.basis == "hermite" else 0
+
+    def relaxed_populations(self, frame: Frame, f: Populations, rates: Rates) -> list[Expression]:
         """Return the Q populations whose moments are relaxed towards those of the equilibrium.
 
         The moments k are deviations from the moments at rest, so the equilibria contain `density`
         in place of rho.
         """
-        sigma = lattice.cs2 if self.basis == "hermite" else 0
-        frame = Frame(lattice, density, rho, u, let, sigma)
-        k, rate = frame.moments(f), {2: "omega"} | HIGHER
+        k, density, rate = frame.moments(f), frame.cell.density, {2: "omega"} | HIGHER
         feq = {n: density * prod(frame.of_rest[order] for order in n) for n in k}
         excess = {n: k[n] - feq[n] for n in k if sum(n) > 1}
         left = {n: (1 - rates[rate[sum(n)]]) * value for n, value in excess.items()}
@@ -79,4 +72,4 @@ class CentralMoment(InFrame):
         relaxed = split(second, 1 - rates["omega"], 1 - rates["omega_bulk"])
         left |= dict(zip(diagonal, relaxed, strict=True))
         left = {n: frame.named(label("left", n), feq[n] + value) for n, value in left.items()}
-        return frame.populations({(0,) * lattice.D: density} | left)
+        return frame.populations({(0,) * frame.lattice.D: density} | left)

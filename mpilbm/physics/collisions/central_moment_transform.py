@@ -1,13 +1,16 @@
 """Central moments of populations and the inverse transform, one axis after the other."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import product
 from math import prod
 from typing import Any
 
-from mpilbm.model.expressions import Expression, Let, Moments, Populations, Rates, Vector
-from mpilbm.physics.collisions import Collision, unnamed
+from mpilbm.core.units import omega_from_viscosity
+from mpilbm.model.expressions import Expression, Let, Moments, Populations, Rates
+from mpilbm.physics.collisions import CellState, Collision
 from mpilbm.physics.lattices import Lattice
 
 CS2 = Fraction(1, 3)
@@ -29,6 +32,11 @@ class InFrame(Collision):
     shear_rate = "omega"
     linear = False
 
+    @property
+    def sigma(self) -> Expression:
+        """The constant of the polynomial of second order, see Frame."""
+        return CS2
+
     def structure(self) -> dict[str, Any]:
         """Properties that determine the kernel text, also the names of the rates that are 1."""
         return super().structure() | {"one": [n for n in self.numbers if getattr(self, n) == 1]}
@@ -36,44 +44,24 @@ class InFrame(Collision):
     def rates(self, nu: float, lattice: Lattice) -> dict[str, float]:
         """`omega` from the viscosity, and the rates other than 1."""
         others = {name: getattr(self, name) for name in self.numbers if getattr(self, name) != 1}
-        return {"omega": 1 / (nu / float(lattice.cs2) + 0.5)} | others
+        return {"omega": omega_from_viscosity(nu, lattice.cs2)} | others
 
-    def collide(
-        self,
-        lattice: Lattice,
-        f: Populations,
-        density: Expression,
-        rho: Expression,
-        u: Vector,
-        source: Populations | None,
-        rates: Rates,
-        let: Let = unnamed,
-    ) -> list[Expression]:
+    def collided(self, cell: CellState, rates: Rates, let: Let) -> list[Expression]:
         """Add half of the force term, relax, add the other half; return Q populations."""
         rates = {**dict.fromkeys(self.numbers, Fraction(1)), **rates}
+        frame, source = Frame(cell, let, self.sigma), cell.source
         if source is None:
-            return self.relaxed_populations(lattice, f, density, rho, u, rates, let)
-        f = [a + F / 2 for a, F in zip(f, source, strict=True)]
-        left = self.relaxed_populations(lattice, f, density, rho, u, rates, let)
+            return self.relaxed_populations(frame, cell.f, rates)
+        f = [a + F / 2 for a, F in zip(cell.f, source, strict=True)]
+        left = self.relaxed_populations(frame, f, rates)
         return [a + F / 2 for a, F in zip(left, source, strict=True)]
 
-    def relaxed_populations(
-        self,
-        lattice: Lattice,
-        f: Populations,
-        density: Expression,
-        rho: Expression,
-        u: Vector,
-        rates: Rates,
-        let: Let,
-    ) -> list[Expression]:
-        """Return Q post-collision populations from Q populations f with momentum rho u.
-
-        No force acts. `density`, `rates` and `let` as in Collision.collide.
-        """
+    def relaxed_populations(self, frame: "Frame", f: Populations, rates: Rates) -> list[Expression]:
+        """Return Q populations from Q populations f with momentum rho u; no force acts."""
         raise NotImplementedError
 
 
+@dataclass(frozen=True, eq=False)
 class Frame:
     """The transform k_n = sum_i f_i prod_a H_n_a(c_ia - u_a), n_a = 0, 1, 2, on D2Q9 and D3Q27.
 
@@ -84,48 +72,54 @@ class Frame:
     [Geier et al. 2015, Comput. Math. Appl. 70, 507, appendix]
     """
 
-    def __init__(
-        self,
-        lattice: Lattice,
-        density: Expression,
-        rho: Expression,
-        u: Vector,
-        let: Let,
-        sigma: Expression = CS2,
-    ):
-        self.u, self.rest, self.sigma, self._let = u, let("rest", rho - density), sigma, let
-        self.c, self.axes = lattice.c, range(lattice.D)
-        self.of_rest = (1, 0, CS2 - sigma)  # moments of orders 0, 1, 2 of the weights along an axis
+    cell: CellState
+    let: Let
+    sigma: Expression = CS2
+
+    @property
+    def lattice(self) -> Lattice:
+        """The lattice of the cell."""
+        return self.cell.lattice
+
+    @cached_property
+    def rest(self) -> Expression:
+        """The density r of the populations at rest, which f and k do not contain."""
+        return self.let("rest", self.cell.rho - self.cell.density)
+
+    @property
+    def of_rest(self) -> tuple[Expression, ...]:
+        """The moments of orders 0, 1 and 2 of the weights along an axis."""
+        return 1, 0, CS2 - self.sigma
 
     def moments(self, f: Populations) -> dict[tuple[int, ...], Expression]:
         """The moments of Q populations, {(n_x, n_y, …): expression}."""
-        values = dict(zip(self.c, f, strict=True))
-        for axis in reversed(self.axes):
+        values = dict(zip(self.lattice.c, f, strict=True))
+        for axis in reversed(range(self.lattice.D)):
             done: dict[tuple[int, ...], Expression] = {}
             for before, after, rest in self._lines(axis):
                 line = [values[*before, c, *after] for c in ALONG]
                 names = [_name("k", before, n, after) for n in ("both", "odd", 0, 1, 2)]
-                k = self._to_moments(line, self.u[axis], rest, names)
+                k = self._to_moments(line, self.cell.u[axis], rest, names)
                 done |= {(*before, n, *after): k[n] for n in range(3)}
             values = done
         return values
 
     def populations(self, moments: Moments) -> list[Expression]:
         """The Q populations with given moments; moments that are not given are zero."""
-        values = {n: moments.get(n, 0) for n in product(range(3), repeat=len(self.axes))}
-        for axis in self.axes:
+        values = {n: moments.get(n, 0) for n in product(range(3), repeat=self.lattice.D)}
+        for axis in range(self.lattice.D):
             done: dict[tuple[int, ...], Expression] = {}
             for before, after, rest in self._lines(axis):
                 line = [values[*before, n, *after] for n in range(3)]
                 names = [_name("s", before, n, after) for n in ("both", "odd", -1, 0, 1)]
-                f = self._to_populations(line, self.u[axis], rest, names)
+                f = self._to_populations(line, self.cell.u[axis], rest, names)
                 done |= {(*before, c, *after): f[1 + c] for c in ALONG}
             values = done
-        return [values[c] for c in self.c]
+        return [values[c] for c in self.lattice.c]
 
     def named(self, name: str, value: Expression) -> Expression:
         """Define a named value in the kernel text; return its symbol, or the number zero."""
-        return value if value == 0 else self._let(name, value)
+        return value if value == 0 else self.let(name, value)
 
     def _lines(self, axis: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], Expression]]:
         """Yield the lines of three values along an axis in the array of populations and moments.
@@ -135,7 +129,7 @@ class Frame:
         populations at rest on the line.
         """
         for before in product(ALONG, repeat=axis):
-            for after in product(range(3), repeat=len(self.axes) - 1 - axis):
+            for after in product(range(3), repeat=self.lattice.D - 1 - axis):
                 weight = prod(WEIGHT[c] for c in before) * prod(self.of_rest[n] for n in after)
                 yield before, after, weight * self.rest if weight else 0
 

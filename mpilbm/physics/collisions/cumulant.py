@@ -9,9 +9,8 @@ from typing import Any
 from pydantic import Field
 
 from mpilbm.core.registry import register
-from mpilbm.model.expressions import Expression, Let, Moments, Populations, Rates, Vector
+from mpilbm.model.expressions import Expression, Moments, Populations, Rates
 from mpilbm.physics.collisions.central_moment_transform import Frame, InFrame, label, split
-from mpilbm.physics.lattices import Lattice
 
 GROUPS = (  # (orders n of the cumulants, k of the rate omega_k of their differences, k of the mean)
     ([(1, 2, 0), (1, 0, 2)], 4, 3),
@@ -59,24 +58,17 @@ class Cumulant(InFrame):
     numbers = tuple(f"omega_{k}" for k in range(2, 11))
     lattices = ("D3Q27",)
 
-    def relaxed_populations(
-        self,
-        lattice: Lattice,
-        f: Populations,
-        density: Expression,
-        rho: Expression,
-        u: Vector,
-        rates: Rates,
-        let: Let,
-    ) -> list[Expression]:
+    def relaxed_populations(self, frame: Frame, f: Populations, rates: Rates) -> list[Expression]:
         """Relax the cumulants of the central Hermite moments k; return Q populations.
 
         The cumulants of k equal the cumulants of f minus those of a Maxwellian. All terms are
         small, so no digits are lost.
         """
-        frame = Frame(lattice, density, rho, u, let)
-        k, inverse = frame.moments(f), let("inverse_rho", 1 / rho)
-        left = {(0, 0, 0): density, **_second(frame, k, rates["omega"], rates["omega_2"])}
+        k, inverse = frame.moments(f), frame.let("inverse_rho", 1 / frame.cell.rho)
+        left = {
+            (0, 0, 0): frame.cell.density,
+            **_second(frame, k, rates["omega"], rates["omega_2"]),
+        }
         for orders, differences, mean in GROUPS:
             kept = [1 - rates[f"omega_{number}"] for number in (differences, mean)]
             C = [frame.named(label("C", n), k[n] - from_lower(k, n, inverse)) for n in orders]
@@ -102,7 +94,7 @@ def _second(
     relaxed = split(second, 1 - omega, 1 - bulk)
     errors = [
         frame.named(f"error_{axis}", 9 * u**2 * part / 2)
-        for axis, u, part in zip("xyz", frame.u, split(second, omega, bulk), strict=True)
+        for axis, u, part in zip("xyz", frame.cell.u, split(second, omega, bulk), strict=True)
     ]
     corrections = split(errors, 1 - omega / 2, 1 - bulk / 2)
     left |= {n: a + b for n, a, b in zip(diagonal, relaxed, corrections, strict=True)}

@@ -5,9 +5,9 @@ from math import log
 
 from mpilbm.core.formulas.functions import largest, log2, smallest, where
 from mpilbm.core.registry import register
-from mpilbm.model.expressions import Expression, Let, Populations, Rates, Vector
+from mpilbm.model.expressions import Expression, Let, Populations, Rates
 from mpilbm.physics.algebra import dot
-from mpilbm.physics.collisions import Collision, unnamed
+from mpilbm.physics.collisions import CellState, Collision
 from mpilbm.physics.equilibria.entropic import Entropic as Minimiser
 from mpilbm.physics.lattices import Lattice
 
@@ -41,24 +41,13 @@ class Entropic(Collision):
         """beta = 1 / (2 nu / cs2 + 1)."""
         return {"beta": 1 / (2 * nu / float(lattice.cs2) + 1)}
 
-    def collide(
-        self,
-        lattice: Lattice,
-        f: Populations,
-        density: Expression,
-        rho: Expression,
-        u: Vector,
-        source: Populations | None,
-        rates: Rates,
-        let: Let = unnamed,
-    ) -> list[Expression]:
+    def collided(self, cell: CellState, rates: Rates, let: Let) -> list[Expression]:
         """Return f - alpha beta (f - feq); `source` is None, see `forces`."""
-        rest = let("rest", rho - density)
-        d = [a - b for a, b in zip(f, self.feq(lattice, density, rho, u), strict=True)]
-        full = [
-            let(f"full_{i}", a + w * rest)
-            for i, (a, w) in enumerate(zip(f, lattice.w, strict=True))
-        ]
+        f, w, rest = cell.f, cell.lattice.w, let("rest", cell.rho - cell.density)
+        feq = self.feq(cell.lattice, cell.density, cell.rho, cell.u)
+        d = [a - b for a, b in zip(f, feq, strict=True)]
+        pairs = zip(f, w, strict=True)
+        full = [let(f"full_{i}", a + w_i * rest) for i, (a, w_i) in enumerate(pairs)]
         omega = let("omega", relaxation(full, d, rates["beta"], let))
         return [a - omega * b for a, b in zip(f, d, strict=True)]
 
@@ -100,12 +89,7 @@ def _by_series(d: Populations, x: Populations, let: Let) -> Expression:
 
 
 def _by_newton(
-    f: Populations,
-    d: Populations,
-    x: Populations,
-    alpha: Expression,
-    limit: Expression,
-    let: Let,
+    f: Populations, d: Populations, x: Populations, alpha: Expression, limit: Expression, let: Let
 ) -> Expression:
     """Return alpha between 1 and `limit` from Newton steps for G(alpha) = 0.
 

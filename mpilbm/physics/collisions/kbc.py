@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import prod
 
-from mpilbm.core.formulas.functions import largest, quotient, unnamed
+from mpilbm.core.formulas.functions import largest, quotient
 from mpilbm.core.registry import register
 from mpilbm.model.expressions import Expression, Let, Moments, Populations, Rates, Vector
 from mpilbm.physics.algebra import dot, expanded, pairs
-from mpilbm.physics.collisions import Collision
+from mpilbm.physics.collisions import CellState, Collision
 from mpilbm.physics.collisions.central_moment_transform import label
 from mpilbm.physics.collisions.entropic import TINY
 from mpilbm.physics.equilibria.entropic import excess, product
@@ -35,20 +35,11 @@ class KBC(Collision):
         """beta = 1 / (2 nu / cs2 + 1)."""
         return {"beta": 1 / (2 * nu / float(lattice.cs2) + 1)}
 
-    def collide(
-        self,
-        lattice: Lattice,
-        f: Populations,
-        density: Expression,
-        rho: Expression,
-        u: Vector,
-        source: Populations | None,
-        rates: Rates,
-        let: Let = unnamed,
-    ) -> list[Expression]:
+    def collided(self, cell: CellState, rates: Rates, let: Let) -> list[Expression]:
         """Return f + F - beta (2 s + gamma h), with s + h = f - feq + F/2."""
-        F, e = source or [0] * lattice.Q, excess(u, let)
-        s, g = shear(lattice, f, rho, u, F, e, let), product(lattice, u, e)
+        lattice, f, density, rho = cell.lattice, cell.f, cell.density, cell.rho
+        F, e = cell.source or [0] * lattice.Q, excess(cell.u, let)
+        s, g = shear(cell, F, e, let), product(lattice, cell.u, e)
         parts = zip(f, F, lattice.w, g, spread(lattice, s), strict=True)
         h = [
             let(f"h_{i}", a + Fraction(1, 2) * F_i - w * (density + rho * g_i) - s_i)
@@ -80,13 +71,7 @@ def _ratio(lattice: Lattice, s: Moments, h: Populations, g: Populations, let: Le
 
 
 def shear(
-    lattice: Lattice,
-    f: Populations,
-    rho: Expression,
-    u: Vector,
-    F: Populations,
-    e: Vector,
-    let: Let,
+    cell: CellState, F: Populations, e: Vector, let: Let
 ) -> dict[tuple[int, ...], Expression]:
     """Return s, the part of f - feq + F/2 with its shear stress, as {axes(c): s_i * sign(c)}.
 
@@ -94,7 +79,7 @@ def shear(
     moments are zero. The moments of feq are rho u_a u_b, and the deviator of
     sum_i c_ia^2 feq_i = rho (1 + 2 e_a) / 3.
     """
-    p = {}
+    lattice, f, rho, u, p = cell.lattice, cell.f, cell.rho, cell.u, {}
     for a, b in pairs(lattice.D):
         flux = u[a] * u[b] if a != b else Fraction(2, 3) * e[a]
         cc = [c[a] * c[b] for c in lattice.c]

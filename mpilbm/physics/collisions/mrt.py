@@ -8,9 +8,9 @@ from pydantic import Field
 
 from mpilbm.core.registry import register
 from mpilbm.model.case import Case
-from mpilbm.model.expressions import Expression, Let, Populations, Rates, Vector
+from mpilbm.model.expressions import Expression, Let, Populations, Rates
 from mpilbm.physics.algebra import dot, expanded
-from mpilbm.physics.collisions import Collision, unnamed
+from mpilbm.physics.collisions import CellState, Collision
 from mpilbm.physics.lattices import Lattice
 from mpilbm.physics.lattices.basis import basis
 
@@ -33,9 +33,18 @@ DEFAULTS: dict[str, dict[str, Default]] = {
     "D3Q15": {"s_e": 1.6, "s_eps": 1.2, "s_q": 1.6, "s_xyz": 1.2},  # [d'Humières et al. 2002]
     # [d'Humières et al. 2002]
     "D3Q19": {"s_e": 1.19, "s_eps": 1.4, "s_q": 1.2, "s_pi": 1.4, "s_m": 1.98},
-    "D3Q27": {"s_e": 1.54, "s_eps": 1.4, "s_q": 1.5, "s_pi": None, "s_m": 1.74, "s_xyz": 1.74,
-              "s_xxyz": None, "s_xyyzz": 1.83, "s_xxyyzz": 1.61},  # [Suga et al. 2015]
-}  # fmt: skip
+    "D3Q27": {
+        "s_e": 1.54,
+        "s_eps": 1.4,
+        "s_q": 1.5,
+        "s_pi": None,
+        "s_m": 1.74,
+        "s_xyz": 1.74,
+        "s_xxyz": None,
+        "s_xyyzz": 1.83,
+        "s_xxyyzz": 1.61,
+    },  # [Suga et al. 2015]
+}
 
 
 def rate(moments: str) -> Any:
@@ -113,27 +122,18 @@ class MRT(Collision):
         s = {name: rates.get(rate_of(name, rates), 0) for name in m}
         return basis(lattice.c).populations({name: s[name] * m[name] for name in m})
 
-    def collide(
-        self,
-        lattice: Lattice,
-        f: Populations,
-        density: Expression,
-        rho: Expression,
-        u: Vector,
-        source: Populations | None,
-        rates: Rates,
-        let: Let = unnamed,
-    ) -> list[Expression]:
+    def collided(self, cell: CellState, rates: Rates, let: Let) -> list[Expression]:
         """Return f* = f + M^-1 (M F - S (M f - M feq + M F/2)); M feq and M F are expanded."""
-        base, feq = basis(lattice.c), self.feq(lattice, density, rho, u)
-        m, change = base.moments(f, let), {}
+        base, source = basis(cell.lattice.c), cell.source
+        feq = self.feq(cell.lattice, cell.density, cell.rho, cell.u)
+        m, change = base.moments(cell.f, let), {}
         for name, row in base.rows.items():
             F = 0 if source is None else expanded(dot(row, source))
             change[name] = F
             if rate_of(name, rates) in rates:
                 d = m[name] - expanded(dot(row, feq)) + Fraction(1, 2) * F
                 change[name] = F - rates[rate_of(name, rates)] * let(f"d_{name}", d)
-        return [a + b for a, b in zip(f, base.populations(change, let), strict=True)]
+        return [a + b for a, b in zip(cell.f, base.populations(change, let), strict=True)]
 
 
 def rate_of(moment: str, rates: Container[str] = ()) -> str:

@@ -1,11 +1,10 @@
 """Relaxation of the second moments; a recursion computes the higher moments from them."""
 
 from mpilbm.core.registry import register
-from mpilbm.model.expressions import Expression, Let, Populations, Rates, Vector
+from mpilbm.model.expressions import Expression, Populations, Rates
 from mpilbm.physics.algebra import dot, pairs
 from mpilbm.physics.collisions.central_moment_transform import Frame, InFrame, label
 from mpilbm.physics.equilibria.hermite import squares_and_others, third_order
-from mpilbm.physics.lattices import Lattice
 
 
 @register("collisions", "recursive_regularized")
@@ -22,50 +21,29 @@ class RecursiveRegularized(InFrame):
 
     lattices = ("D2Q9", "D3Q19", "D3Q27")
 
-    def relaxed_populations(
-        self,
-        lattice: Lattice,
-        f: Populations,
-        density: Expression,
-        rho: Expression,
-        u: Vector,
-        rates: Rates,
-        let: Let,
-    ) -> list[Expression]:
+    def relaxed_populations(self, frame: Frame, f: Populations, rates: Rates) -> list[Expression]:
         """Return Q populations: by central moments on D2Q9 and D3Q27, by the sum on D3Q19."""
-        kept = 1 - rates["omega"]
+        lattice, kept = frame.lattice, 1 - rates["omega"]
         if lattice.Q < 3**lattice.D:
-            return self._to_third_order(lattice, f, density, rho, u, kept, let)
-        frame = Frame(lattice, density, rho, u, let)
+            return self._to_third_order(frame, f, kept)
         second = {n: k for n, k in frame.moments(f).items() if sum(n) == 2}
         left = {n: frame.named(label("kept", n), kept * k) for n, k in second.items()}
-        return frame.populations({(0,) * lattice.D: density} | left)
+        return frame.populations({(0,) * lattice.D: frame.cell.density} | left)
 
-    def _to_third_order(
-        self,
-        lattice: Lattice,
-        f: Populations,
-        density: Expression,
-        rho: Expression,
-        u: Vector,
-        kept: Expression,
-        let: Let,
-    ) -> list[Expression]:
+    def _to_third_order(self, frame: Frame, f: Populations, kept: Expression) -> list[Expression]:
         """The sum over n = 2 and 3, of which `kept` is the share that does not relax."""
-        A = {}
+        lattice, rho, u, let, A = frame.lattice, frame.cell.rho, frame.cell.u, frame.let, {}
         for a, b in pairs(lattice.D):
-            rest = lattice.cs2 * density if a == b else 0
+            rest = lattice.cs2 * frame.cell.density if a == b else 0
             second = dot([c[a] * c[b] for c in lattice.c], f) - rest - rho * u[a] * u[b]
             A[a, b] = A[b, a] = let(label("kept", (a, b)), kept * second)
         thirds = {
             (b, a): let(label("kept", (b, b, a)), u[a] * A[b, b] + 2 * u[b] * A[a, b])
             for b, a in squares_and_others(lattice)
         }
-        left = []
-        cubes = third_order(lattice, thirds)
-        for feq, w, c, cube in zip(
-            self.feq(lattice, density, rho, u), lattice.w, lattice.c, cubes, strict=True
-        ):
+        left, cubes = [], third_order(lattice, thirds)
+        feq = self.feq(lattice, frame.cell.density, rho, u)
+        for feq_i, w, c, cube in zip(feq, lattice.w, lattice.c, cubes, strict=True):
             Q = [c[a] * c[b] - (lattice.cs2 if a == b else 0) for a, b in A]
-            left.append(feq + w * dot(Q, A.values()) / (2 * lattice.cs2**2) + cube)
+            left.append(feq_i + w * dot(Q, A.values()) / (2 * lattice.cs2**2) + cube)
         return left

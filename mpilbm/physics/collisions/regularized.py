@@ -1,6 +1,9 @@
 """Relaxation of the second moments; higher non-equilibrium moments are removed."""
 
+from itertools import product
+
 from mpilbm.core.registry import register
+from mpilbm.core.units import omega_from_viscosity
 from mpilbm.model.expressions import Expression, Populations
 from mpilbm.physics.algebra import dot
 from mpilbm.physics.collisions import Collision
@@ -22,19 +25,19 @@ class Regularized(Collision):
 
     def rates(self, nu: float, lattice: Lattice) -> dict[str, float]:
         """`omega` from the viscosity."""
-        return {"omega": 1 / (nu / float(lattice.cs2) + 0.5)}
+        return {"omega": omega_from_viscosity(nu, lattice.cs2)}
 
     def relax(self, lattice: Lattice, d: Populations, omega: Expression) -> list[Expression]:
         """d_i minus (1 - omega) times the part of d_i with its second moments."""
-        axes = range(lattice.D)
-        kept = {(a, b): (1 - omega) * self._second(lattice, d, a, b) for a in axes for b in axes}
+        # sum_i Q_i,ab d_i; d has no density, so the term cs2 delta_ab is zero
+        second = {
+            (a, b): dot([c[a] * c[b] for c in lattice.c], d)
+            for a, b in product(range(lattice.D), repeat=2)
+        }
+        kept = {pair: (1 - omega) * value for pair, value in second.items()}
         relaxed = []
         for w, c, d_i in zip(lattice.w, lattice.c, d, strict=True):
             Q = {(a, b): c[a] * c[b] - (lattice.cs2 if a == b else 0) for a, b in kept}
             factors = [w * Q[pair] / (2 * lattice.cs2**2) for pair in kept]
             relaxed.append(d_i - dot(factors, kept.values()))
         return relaxed
-
-    def _second(self, lattice: Lattice, d: Populations, a: int, b: int) -> Expression:
-        """sum_i Q_i,ab d_i; d has no density, so the term cs2 delta_ab is zero."""
-        return dot([c[a] * c[b] for c in lattice.c], d)

@@ -1,7 +1,7 @@
 """Couplings between fluids: fields that neighbouring cells read, and the collisions that use them.
 
-Imports only the other folders of `physics`, `formulas`, `registry` and lower layers. To add a
-coupling, write one file with a class derived from `Coupling` and `@register("couplings", name)`.
+To add a coupling, write one file with a class derived from `Coupling` and `@register("couplings",
+name)`.
 """
 
 from collections.abc import Mapping
@@ -134,15 +134,21 @@ class Coupling(Parameters):
             allowed = str(self.fewest) if self.fewest == self.most else allowed
             found.append(f"{self.name}: found {counted(count, 'fluid')}; allowed: {allowed}")
         if case.lattice.isotropy < 4:
-            found.append(f"{self.name} needs a lattice isotropic to order 4; {case.lattice.name} "
-                         "is not; use another lattice")  # fmt: skip
+            found.append(
+                f"{self.name} needs a lattice isotropic to order 4; {case.lattice.name} "
+                "is not; use another lattice"
+            )
         if "float16" in case.formats.names:
-            found.append(f"{self.name} cannot store populations in 16 bits, because they are not "
-                         'small deviations; set precision.storage = "float32"')  # fmt: skip
+            found.append(
+                f"{self.name} cannot store populations in 16 bits, because they are not "
+                'small deviations; set precision.storage = "float32"'
+            )
         for fluid in case.fluids:
             if fluid.initial.iterate or fluid.initial.non_equilibrium:
-                found.append(f"{fluid.initial.where}: iterate and non_equilibrium are not defined "
-                             f"with {self.name}; remove them")  # fmt: skip
+                found.append(
+                    f"{fluid.initial.where}: iterate and non_equilibrium are not defined "
+                    f"with {self.name}; remove them"
+                )
         return found
 
     def _of_solids(self, case: Case) -> list[str]:
@@ -152,11 +158,15 @@ class Coupling(Parameters):
             if _reads_cell(boundary) or getattr(boundary, "velocity", None) is not None:
                 kinds = {name: find("boundaries", name) for name in names("boundaries")}
                 allowed = ", ".join(name for name, one in kinds.items() if not _reads_cell(one))
-                found.append(f"{key}: found '{boundary.name}' or a velocity, but {self.name} needs "
-                             f"walls at rest; allowed: {allowed}, without velocity")  # fmt: skip
+                found.append(
+                    f"{key}: found '{boundary.name}' or a velocity, but {self.name} needs "
+                    f"walls at rest; allowed: {allowed}, without velocity"
+                )
         if case.needs.weighed:
-            found.append(f"forces on bodies are not computed with {self.name}, because they do not "
-                         "include the wetting forces; remove the output body_forces")  # fmt: skip
+            found.append(
+                f"forces on bodies are not computed with {self.name}, because they do not "
+                "include the wetting forces; remove the output body_forces"
+            )
         return found
 
 

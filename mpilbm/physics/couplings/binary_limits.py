@@ -2,7 +2,6 @@
 
 from itertools import product
 from math import sqrt
-from typing import Protocol
 
 from mpilbm.model.case import Case
 from mpilbm.physics.algebra import dot
@@ -23,54 +22,44 @@ LARGEST_PHI = 1.1  # of an initial field; in equilibrium phi exceeds 1 in drops 
 COMPRESSED = 0.1  # relative difference of the initial density between the phases
 
 
-class Binary(Protocol):
-    """The parameters of the free-energy model."""
+def limit_warnings(
+    case: Case, a: float, kappa: float, gamma: float, mean: interface_viscosity.Mean
+) -> list[str]:
+    """Return warnings: interfaces, mobility, viscosities, contact angles and initial densities.
 
-    @property
-    def a(self) -> float:
-        """The coefficient of the bulk free energy."""
-
-    @property
-    def kappa(self) -> float:
-        """The coefficient of the gradient energy."""
-
-    @property
-    def gamma(self) -> float:
-        """The mobility / (tau_phi - 1/2)."""
-
-    @property
-    def viscosity_mean(self) -> interface_viscosity.Mean:
-        """The mean of the viscosities in an interface."""
-
-
-def limit_warnings(coupling: Binary, case: Case) -> list[str]:
-    """Return warnings: interfaces, mobility, viscosities, contact angles and initial densities."""
-    width = sqrt(2 * coupling.kappa / coupling.a)
+    The parameters are those of the free-energy model; `mean` is `viscosity_mean`.
+    """
+    width = sqrt(2 * kappa / a)
     return [
-        *_of_interfaces(coupling, case, width),
-        *_of_layers(coupling.viscosity_mean, case, width),
+        *_of_interfaces(case, a, kappa, gamma, width),
+        *_of_layers(mean, case, width),
         *_of_angles(case),
         *_of_densities(case),
     ]
 
 
-def _of_interfaces(coupling: Binary, case: Case, width: float) -> list[str]:
+def _of_interfaces(case: Case, a: float, kappa: float, gamma: float, width: float) -> list[str]:
     """Warnings: unresolved interfaces, unstable phi, viscosities too low for kappa."""
-    a, kappa, found = coupling.a, coupling.kappa, []
+    found = []
     if width < RESOLVED:
-        found.append(f"kappa: the interface tanh(x/{width:.3g}) is too thin for the grid, and "
-                     "its tension is not sqrt(8 kappa a/9); use kappa/a of 2 or more"
-                     )  # fmt: skip
+        found.append(
+            f"kappa: the interface tanh(x/{width:.3g}) is too thin for the grid, and "
+            "its tension is not sqrt(8 kappa a/9); use kappa/a of 2 or more"
+        )
     largest = stiffest(case.lattice)
     most = 4 / (largest * (2 * a + kappa * largest))
-    if coupling.gamma > most:
-        found.append(f"gamma: found {coupling.gamma:g}; above {most:.4g}, waves of phi with the "
-                     "shortest wavelength grow; lower gamma or kappa")  # fmt: skip
+    if gamma > most:
+        found.append(
+            f"gamma: found {gamma:g}; above {most:.4g}, waves of phi with the "
+            "shortest wavelength grow; lower gamma or kappa"
+        )
     thin = min(viscosities(case))
     if thin < kappa * LEAST:
-        found.append(f"kappa: found {kappa:g}; waves on an interface can end in NaN at a "
-                     f"viscosity below {kappa * LEAST:.3g}, found {thin:.3g}; raise the "
-                     "viscosity, or lower kappa and a")  # fmt: skip
+        found.append(
+            f"kappa: found {kappa:g}; waves on an interface can end in NaN at a "
+            f"viscosity below {kappa * LEAST:.3g}, found {thin:.3g}; raise the "
+            "viscosity, or lower kappa and a"
+        )
     return found
 
 
@@ -88,14 +77,18 @@ def _of_layers(mean: interface_viscosity.Mean, case: Case, width: float) -> list
     given = f"the viscosities {nu[0]:.4g} and {nu[1]:.4g}"
     wrong = f"in layers across {n} cells the velocity is wrong by up to {error:.0%}"
     if mean == "harmonic":
-        return [f"kappa: interfaces tanh(x/{width:.3g}) are too wide for {given}: {wrong}; use "
-                "more cells, or reduce kappa/a, but not below 2"]  # fmt: skip
+        return [
+            f"kappa: interfaces tanh(x/{width:.3g}) are too wide for {given}: {wrong}; use "
+            "more cells, or reduce kappa/a, but not below 2"
+        ]
     moved = interface_viscosity.shift(*nu, width)
     better = interface_viscosity.layered_error("harmonic", *nu, width, n)
-    return [f"viscosity_mean: found 'linear'; with {given}, a flow along an interface "
-            f"tanh(x/{width:.3g}) is that of an interface {moved:.2g} cells further within the "
-            f"fluid of the smaller viscosity: {wrong}, with 'harmonic' by {better:.1%}; use "
-            "'harmonic'"]  # fmt: skip
+    return [
+        f"viscosity_mean: found 'linear'; with {given}, a flow along an interface "
+        f"tanh(x/{width:.3g}) is that of an interface {moved:.2g} cells further within the "
+        f"fluid of the smaller viscosity: {wrong}, with 'harmonic' by {better:.1%}; use "
+        "'harmonic'"
+    ]
 
 
 def _of_angles(case: Case) -> list[str]:
@@ -117,14 +110,16 @@ def _of_densities(case: Case) -> list[str]:
         return []
     rho, phi, found = ends.sum(axis=1), ends[:, 0] - ends[:, 1], []
     if abs(phi).max() > LARGEST_PHI:
-        found.append("the phases have rho_1 - rho_2 = 1 and -1, but the initial densities have "
-                     f"{phi[1]:.3g} and {phi[0]:.3g}; give densities of 1 and nearly 0"
-                     )  # fmt: skip
+        found.append(
+            "the phases have rho_1 - rho_2 = 1 and -1, but the initial densities have "
+            f"{phi[1]:.3g} and {phi[0]:.3g}; give densities of 1 and nearly 0"
+        )
     if rho.max() > rho.min() * (1 + COMPRESSED):
-        found.append("both phases have the same density, but the initial rho_1 + rho_2 is "
-                     f"{rho[1]:.3g} and {rho[0]:.3g}, a difference of the pressure; give densities "
-                     "with the sum 1; for a difference in weight give each fluid a force"
-                     )  # fmt: skip
+        found.append(
+            "both phases have the same density, but the initial rho_1 + rho_2 is "
+            f"{rho[1]:.3g} and {rho[0]:.3g}, a difference of the pressure; give densities "
+            "with the sum 1; for a difference in weight give each fluid a force"
+        )
     return found
 
 

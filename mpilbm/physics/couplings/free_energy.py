@@ -73,11 +73,6 @@ class FreeEnergy(Coupling):
     fewest = 2
     most = 2
 
-    @property
-    def surface_tension(self) -> float:
-        """sqrt(8 kappa a / 9)."""
-        return sqrt(8 * self.kappa * self.a / 9)
-
     def structure(self, case: Case) -> dict[str, Any]:
         """The mean of the viscosities; all other parameters are arguments of the kernels."""
         return {"name": self.name, "viscosity_mean": self.viscosity_mean}
@@ -200,23 +195,29 @@ class FreeEnergy(Coupling):
         found = super().problems(case)
         for fluid in case.fluids:
             if fluid.collision.name != "bgk" or fluid.collision.closure:
-                found.append(f"{case.key(fluid, 'collision')}: {self.name} defines its own "
-                             "equilibria; allowed: bgk without closure")  # fmt: skip
+                found.append(
+                    f"{case.key(fluid, 'collision')}: {self.name} defines its own "
+                    "equilibria; allowed: bgk without closure"
+                )
             if fluid.force and not fluid.force.inside:
                 key, force = case.key(fluid, "force"), fluid.force.name
-                found.append(f"{key}: found '{force}', but {self.name} needs a velocity that "
-                             "includes half of the force; allowed: guo")  # fmt: skip
+                found.append(
+                    f"{key}: found '{force}', but {self.name} needs a velocity that "
+                    "includes half of the force; allowed: guo"
+                )
         for key, boundary in solids(case):
             wetting = boundary.wetting or {}
             if set(wetting) - {"angle"} or not 0 < wetting.get("angle", 90) < 180:
-                found.append(f"{key}.wetting: found {wetting}; allowed: angle, above 0 and below "
-                             "180, the contact angle in degrees of "
-                             f"'{case.fluids[0].label}'")  # fmt: skip
+                found.append(
+                    f"{key}.wetting: found {wetting}; allowed: angle, above 0 and below "
+                    "180, the contact angle in degrees of "
+                    f"'{case.fluids[0].label}'"
+                )
         return found
 
     def warnings(self, case: Case) -> list[str]:
         """Warnings: interfaces, mobility, viscosities, contact angles and initial densities."""
-        return limit_warnings(self, case)
+        return limit_warnings(case, self.a, self.kappa, self.gamma, self.viscosity_mean)
 
 
 def moved(
@@ -257,10 +258,11 @@ def stressed(lattice: Lattice, slope: Vector) -> list[Expression]:
         return [-sum(f), *f[1:]]
     half, cs2 = dot(slope, slope) / 2, lattice.cs2
     return [
-        w * (dot(c, slope) ** 2 - cs2 * 2 * half - half * (dot(c, c) - lattice.D * cs2))
+        w
+        * (dot(c, slope) ** 2 - cs2 * 2 * half - half * (dot(c, c) - lattice.D * cs2))
         / (2 * cs2**2)
         for w, c in zip(lattice.w, lattice.c, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def wetting_potential(angle: float) -> float:

@@ -1,16 +1,19 @@
-"""Warnings for the pseudopotential model: densities, viscosities and wetting of the phases."""
+"""The interaction of the pseudopotential model, and warnings on the phases that result from it."""
 
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from mpilbm.core.files.toml_text import shown
 from mpilbm.core.formulas.parser import Formula
+from mpilbm.core.formulas.trees import Tree, names_of, numeric, symbolic
 from mpilbm.core.formulas.values import FieldValue, names_in
 from mpilbm.core.units import tau_from_viscosity
 from mpilbm.model.case import Case
+from mpilbm.model.expressions import Expression
 from mpilbm.physics.couplings import fluid_names, solids
-from mpilbm.physics.couplings.potential import Potential
 
 SAMPLES = 64  # cells per side of the box at which initial densities are evaluated, at most
 APART = 2.0  # largest ratio of initial densities of a case with one phase
@@ -23,26 +26,77 @@ ITERATIONS, LARGEST_LOG = 200, 50  # of the iteration for dissolved densities
 DENSEST = 1e3  # densities up to DENSEST times the given one are examined for a stable liquid
 
 
-class Attraction(Protocol):
-    """The interaction of the pseudopotential model."""
+class Potential:
+    """The pseudopotential psi(rho), from the text of a formula of `rho`.
 
-    @property
-    def G(self) -> float | tuple[tuple[float, ...], ...]:  # noqa: N802 (as in the case file)
-        """The strength, as given in the case."""
+    `tree` is the formula; its parts without rho are replaced by the names psi_0, psi_1, …, and
+    `numbers` holds their values. The kernel text depends on `tree` only. Raises FormulaError for
+    invalid formulas.
+    """
 
-    @property
-    def psi(self) -> str:
-        """The formula of the pseudopotential."""
+    def __init__(self, text: str):
+        self.formula = Formula(text, ("rho",))
+        self.numbers: dict[str, float] = {}
+        self.tree = self._parted(self.formula.tree)
 
-    @property
+    def _parted(self, tree: Tree) -> Tree:
+        """Return the tree with its parts without rho replaced by names."""
+        if "rho" not in names_of(tree):
+            name = f"psi_{len(self.numbers)}"
+            self.numbers[name] = float(numeric(tree, {}))
+            return name
+        if not isinstance(tree, tuple):
+            return tree
+        if tree[0] == "**":
+            return "**", self._parted(tree[1]), tree[2]
+        return tree[0], *(self._parted(branch) for branch in tree[1:])
+
+    def expression(self, rho: Expression, number: Callable[[str], Expression]) -> Expression:
+        """psi as a SymPy expression; `number(name)` is the symbol of a number."""
+        return symbolic(self.tree, {"rho": rho} | {name: number(name) for name in self.numbers})
+
+    def __call__(self, rho: float | np.ndarray) -> np.ndarray:
+        """Return psi for a number or an array of densities."""
+        return numeric(self.formula.tree, {"rho": rho})
+
+    def slope(self, rho: float | np.ndarray) -> np.ndarray:
+        """Return dpsi/drho, by a central difference."""
+        step = 1e-5 * np.asarray(rho)
+        return (self(rho + step) - self(rho - step)) / (2 * step)
+
+
+@dataclass(frozen=True)
+class Attraction:
+    """The interaction of the pseudopotential model: strength G and formula psi, as in the case."""
+
+    G: float | tuple[tuple[float, ...], ...]
+    psi: str
+
+    @cached_property
     def potential(self) -> Potential:
-        """The pseudopotential."""
+        """The pseudopotential; raises FormulaError for an invalid formula."""
+        return Potential(self.psi)
 
     def matrix(self, count: int) -> np.ndarray:
-        """G as an array (count, count)."""
+        """G as an array (count, count); raises ValueError if it has another shape."""
+        if isinstance(self.G, tuple):
+            found = np.array(self.G) if len({len(row) for row in self.G}) == 1 else np.empty(0)
+        else:
+            found = np.full((count, count), float(self.G))
+            found -= np.diag(np.diag(found)) * (count == 2)
+        if found.shape != (count, count) or (count > 2 and not isinstance(self.G, tuple)):
+            raise ValueError(f"allowed for {count} fluids: {count} lists of {count} numbers")
+        if not np.array_equal(found, found.T):
+            raise ValueError("allowed: G_kl = G_lk, so that momentum is conserved")
+        return found
 
     def stability(self, rho: np.ndarray) -> np.ndarray:
-        """The matrix delta_kl + G_kl psi_k dpsi_l/drho at the densities rho."""
+        """Return the matrix delta_kl + G_kl psi_k dpsi_l/drho, (dp/drho) / cs2 of one fluid.
+
+        A uniform state with densities `rho` is unstable if an eigenvalue is negative.
+        """
+        psi, slope = self.potential(rho), self.potential.slope(rho)
+        return np.eye(len(rho)) + self.matrix(len(rho)) * np.outer(psi, slope)
 
 
 def phase_warnings(coupling: Attraction, case: Case) -> list[str]:
@@ -57,8 +111,10 @@ def phase_warnings(coupling: Attraction, case: Case) -> list[str]:
     with np.errstate(all="ignore"):
         states = np.stack([coupling.stability(rho) for rho in between])
     if not np.isfinite(states).all():
-        return [f"psi: found '{coupling.psi}', which is not finite at some densities from "
-                f"{ends.min():.3g} to {ends.max():.3g}; change psi or rho"]  # fmt: skip
+        return [
+            f"psi: found '{coupling.psi}', which is not finite at some densities from "
+            f"{ends.min():.3g} to {ends.max():.3g}; change psi or rho"
+        ]
     lowest = float(np.linalg.eigvals(states).real.min())
     found = _collapses(coupling, case, ends) if lowest < 0 else []
     if all(isinstance(fluid.initial.rho, int | float) for fluid in case.fluids):
@@ -96,17 +152,21 @@ def extremes(case: Case) -> np.ndarray | None:
 def _uniform(coupling: Attraction, case: Case, rho: np.ndarray, lowest: float) -> list[str]:
     """Warnings: a uniform fluid that separates; `lowest` is the least dp/drho in cs2."""
     given = ", ".join(f"{n} = {r:g}" for n, r in zip(fluid_names(case), rho, strict=True))
-    return [f"G: found {shown(coupling.G)}; a uniform fluid of rho {given} is unstable (dp/drho is "
-            f"{lowest:.3g} cs2, allowed: 0 or more), and rounding errors determine where it "
-            "separates; give rho as a formula, or reduce |G|"]  # fmt: skip
+    return [
+        f"G: found {shown(coupling.G)}; a uniform fluid of rho {given} is unstable (dp/drho is "
+        f"{lowest:.3g} cs2, allowed: 0 or more), and rounding errors determine where it "
+        "separates; give rho as a formula, or reduce |G|"
+    ]
 
 
 def _mixes(coupling: Attraction, ends: np.ndarray, lowest: float) -> str:
     """Warning: phases that mix; `lowest` is the least dp/drho between them in cs2."""
     low, high = ends[:, 0]
-    return (f"G: found {shown(coupling.G)}; phases with the densities {low:.3g} and {high:.3g} "
-            f"mix: between them dp/drho is at least {lowest:.3g} cs2, but two phases require "
-            "negative values; increase |G|")  # fmt: skip
+    return (
+        f"G: found {shown(coupling.G)}; phases with the densities {low:.3g} and {high:.3g} "
+        f"mix: between them dp/drho is at least {lowest:.3g} cs2, but two phases require "
+        "negative values; increase |G|"
+    )
 
 
 def density_ratio(coupling: Attraction, ends: np.ndarray) -> float:
@@ -131,10 +191,12 @@ def _collapses(coupling: Attraction, case: Case, ends: np.ndarray) -> list[str]:
         with np.errstate(all="ignore"):
             slope = 1 + G[k, k] * coupling.potential(rho) * coupling.potential.slope(rho)
         if (slope < 0).all():
-            found.append(f"psi: found '{coupling.psi}', with which '{name}' has no stable liquid: "
-                         f"dp/drho is {slope[0]:.3g} cs2 at rho = {rho[0]:.3g} and below 0 up to "
-                         f"rho = {rho[-1]:.3g}, so drops collapse; use a bounded psi, "
-                         "or reduce |G|")  # fmt: skip
+            found.append(
+                f"psi: found '{coupling.psi}', with which '{name}' has no stable liquid: "
+                f"dp/drho is {slope[0]:.3g} cs2 at rho = {rho[0]:.3g} and below 0 up to "
+                f"rho = {rho[-1]:.3g}, so drops collapse; use a bounded psi, "
+                "or reduce |G|"
+            )
     return found
 
 
@@ -149,9 +211,11 @@ def _stiff(case: Case, ratio: float) -> list[str]:
         return []
     enough = least * float(case.lattice.cs2)
     whose = "viscosity" if len(case.fluids) == 1 else "the viscosity of one fluid"
-    return [f"tau = {tau:.4g} is too near 1/2 for a density ratio of {ratio:.3g}: "
-            f"drops end in NaN below about {0.5 + least:.3g}; raise {whose} to {enough:.3g}, or "
-            "reduce the density ratio"]  # fmt: skip
+    return [
+        f"tau = {tau:.4g} is too near 1/2 for a density ratio of {ratio:.3g}: "
+        f"drops end in NaN below about {0.5 + least:.3g}; raise {whose} to {enough:.3g}, or "
+        "reduce the density ratio"
+    ]
 
 
 def coexisting_ratio(coupling: Attraction, ends: np.ndarray) -> float:
@@ -184,9 +248,11 @@ def _dissolved(coupling: Attraction, case: Case, ends: np.ndarray) -> list[str]:
     fix = f"raise |G|; the largest ratio of the viscosities of the phases is {largest:.3g}"
     if share < 0.5 and (given := np.linalg.solve(mixing, nu)).min() > 0:
         fix = f"give {given[0]:.3g} and {given[1]:.3g}, or raise |G|"
-    return [f"the phases of {names[0]} and {names[1]} have the viscosities {found[0]:.3g} and "
-            f"{found[1]:.3g} instead of {nu[0]:.3g} and {nu[1]:.3g}, because about {share:.0%} of "
-            f"each is the other fluid (rho nu = sum of rho_k nu_k); {fix}"]  # fmt: skip
+    return [
+        f"the phases of {names[0]} and {names[1]} have the viscosities {found[0]:.3g} and "
+        f"{found[1]:.3g} instead of {nu[0]:.3g} and {nu[1]:.3g}, because about {share:.0%} of "
+        f"each is the other fluid (rho nu = sum of rho_k nu_k); {fix}"
+    ]
 
 
 def _covered(coupling: Attraction, case: Case, ends: np.ndarray) -> list[str]:
@@ -207,8 +273,10 @@ def _covered(coupling: Attraction, case: Case, ends: np.ndarray) -> list[str]:
         wall = float(coupling.potential(np.array([wetting[name] for name in names])) @ sign)
         if not low <= wall <= high:
             what = "psi" if len(names) == 1 else f"psi of {names[0]} minus psi of {names[1]}"
-            found.append(f"{key}.wetting: {what} is {wall:.3g} in the wall, but {low:.3g} to "
-                         f"{high:.3g} in the phases; beyond these values one phase covers the wall "
-                         "and there is no contact angle; choose densities between those of the "
-                         "phases")  # fmt: skip
+            found.append(
+                f"{key}.wetting: {what} is {wall:.3g} in the wall, but {low:.3g} to "
+                f"{high:.3g} in the phases; beyond these values one phase covers the wall "
+                "and there is no contact angle; choose densities between those of the "
+                "phases"
+            )
     return found

@@ -15,8 +15,7 @@ from mpilbm.model.expressions import Expression, Vector
 from mpilbm.physics.algebra import dot
 from mpilbm.physics.collisions import Collision
 from mpilbm.physics.couplings import Coupling, fluid_names, solids
-from mpilbm.physics.couplings.phases import phase_warnings
-from mpilbm.physics.couplings.potential import Potential
+from mpilbm.physics.couplings.phases import Attraction, phase_warnings
 from mpilbm.physics.forcing import Forcing
 from mpilbm.physics.lattices import Lattice
 
@@ -60,28 +59,15 @@ class ShanChen(Coupling):
     force: str = Field("guo", description="forcing scheme: guo or exact_difference")
 
     @property
-    def potential(self) -> Potential:
-        """The pseudopotential; raises FormulaError for an invalid formula."""
-        return Potential(self.psi)
-
-    def matrix(self, count: int) -> np.ndarray:
-        """G as an array (count, count); raises ValueError if it has another shape."""
-        if isinstance(self.G, tuple):
-            found = np.array(self.G) if len({len(row) for row in self.G}) == 1 else np.empty(0)
-        else:
-            found = np.full((count, count), float(self.G))
-            found -= np.diag(np.diag(found)) * (count == 2)
-        if found.shape != (count, count) or (count > 2 and not isinstance(self.G, tuple)):
-            raise ValueError(f"allowed for {count} fluids: {count} lists of {count} numbers")
-        if not np.array_equal(found, found.T):
-            raise ValueError("allowed: G_kl = G_lk, so that momentum is conserved")
-        return found
+    def attraction(self) -> Attraction:
+        """G and psi."""
+        return Attraction(self.G, self.psi)
 
     def structure(self, case: Case) -> dict[str, Any]:
         """The fluids that act on each other, the form of psi and the forcing scheme."""
-        acts = (self.matrix(len(case.fluids)) != 0).tolist()
+        acts = (self.attraction.matrix(len(case.fluids)) != 0).tolist()
         kind = {"name": self.name, "force": self.force}
-        return kind | {"acts": acts, "psi": self.potential.structure}
+        return kind | {"acts": acts, "psi": repr(self.attraction.potential.tree)}
 
     def neighbour_fields(self, case: Case) -> tuple[str, ...]:
         """psi of each fluid."""
@@ -96,10 +82,10 @@ class ShanChen(Coupling):
 
     def numbers(self, case: Case) -> dict[str, float]:
         """G, the numbers of psi, and the relaxation rates of momentum."""
-        G = self.matrix(len(case.fluids))
+        G = self.attraction.matrix(len(case.fluids))
         found = {
             f"G_{k}_{n}": float(G[k, n]) for k, n in np.ndindex(G.shape)
-        } | self.potential.numbers
+        } | self.attraction.potential.numbers
         if len(case.fluids) > 1:
             rates = enumerate(
                 momentum_rate(fluid.collision, fluid.viscosity, case.lattice)
@@ -129,18 +115,19 @@ class ShanChen(Coupling):
 
     def _psi(self, cell: CoupledCell, k: int) -> Expression:
         """psi of fluid k."""
-        return self.potential.expression(cell.rho(k), cell.number)
+        return self.attraction.potential.expression(cell.rho(k), cell.number)
 
     def between(self, cell: CoupledCell, k: int) -> list[Expression]:
         """The interaction force F_k, D components."""
-        acting = np.flatnonzero(self.matrix(cell.count)[k]).tolist()
+        acting = np.flatnonzero(self.attraction.matrix(cell.count)[k]).tolist()
         slopes = {n: cell.slope(f"potential_{n}") for n in acting}
         psi, cs2 = cell.here(f"potential_{k}"), cell.cs2
         return [
-            -cs2 * psi * dot([cell.number(f"G_{k}_{n}") for n in acting],
-                             [slopes[n][a] for n in acting])
+            -cs2
+            * psi
+            * dot([cell.number(f"G_{k}_{n}") for n in acting], [slopes[n][a] for n in acting])
             for a in range(len(cell.axes))
-        ]  # fmt: skip
+        ]
 
     def force_on(self, cell: CoupledCell, k: int) -> list[Expression]:
         """The total force on fluid k."""
@@ -169,8 +156,10 @@ class ShanChen(Coupling):
         """Stored density, rho and momentum, summed over the fluids."""
         fluids = range(cell.count)
         forces = [self.force_on(cell, k) for k in fluids]
-        momentum = [sum(cell.momentum(k)[a] - forces[k][a] / 2 for k in fluids)
-                    for a in range(len(cell.axes))]  # fmt: skip
+        momentum = [
+            sum(cell.momentum(k)[a] - forces[k][a] / 2 for k in fluids)
+            for a in range(len(cell.axes))
+        ]
         return sum(cell.density(k) for k in fluids), sum(cell.rho(k) for k in fluids), momentum
 
     def outputs(self, case: Case) -> tuple[str, ...]:
@@ -181,7 +170,7 @@ class ShanChen(Coupling):
         """p = cs2 (sum_k rho_k + sum_kl G_kl psi_k psi_l / 2)."""
         fluids = range(cell.count)
         psi = [cell.let(f"psi_of_{k}", self._psi(cell, k)) for k in fluids]
-        acts = np.argwhere(self.matrix(cell.count)).tolist()
+        acts = np.argwhere(self.attraction.matrix(cell.count)).tolist()
         between = sum(cell.number(f"G_{k}_{n}") * psi[k] * psi[n] for k, n in acts)
         rho = [cell.rho(k) for k in fluids]
         return [cell.cs2 * (sum(rho) + between / 2), *(rho if cell.count > 1 else ())]
@@ -203,17 +192,18 @@ class ShanChen(Coupling):
         shown = zip(self.neighbour_fields(case), fluid_names(case), strict=True)
         if not wetting:
             return {name: (1.0, 0.0) for name, _ in shown}
-        return {name: (0.0, float(self.potential(wetting[label]))) for name, label in shown}
+        psi = self.attraction.potential
+        return {name: (0.0, float(psi(wetting[label]))) for name, label in shown}
 
     def problems(self, case: Case) -> list[str]:
         """Errors: the form of G, the formula psi, forces, wetting and collisions."""
         found = super().problems(case)
         try:
-            self.matrix(len(case.fluids))
+            self.attraction.matrix(len(case.fluids))
         except ValueError as error:
             found.append(f"G: found {json.dumps(self.G)}; {error}")
         try:
-            self.potential.formula.evaluate(rho=1.0)
+            self.attraction.potential.formula.evaluate(rho=1.0)
         except FormulaError as error:
             found.append(f"psi: {error}")
         if self.force not in names("forcing"):
@@ -226,10 +216,15 @@ class ShanChen(Coupling):
         for key, boundary in solids(case):
             wetting = boundary.wetting or {}
             if wetting and set(wetting) != set(labels):
-                found.append(f"{key}.wetting: found {', '.join(wetting)}; allowed: a density for "
-                             f"each of {', '.join(labels)}")  # fmt: skip
-            found += [f"{key}.wetting.{label}: found {rho:g}; allowed: a density, 0 or more"
-                      for label, rho in wetting.items() if rho < 0]  # fmt: skip
+                found.append(
+                    f"{key}.wetting: found {', '.join(wetting)}; allowed: a density for "
+                    f"each of {', '.join(labels)}"
+                )
+            found += [
+                f"{key}.wetting.{label}: found {rho:g}; allowed: a density, 0 or more"
+                for label, rho in wetting.items()
+                if rho < 0
+            ]
         return found
 
     def _of_collisions(self, case: Case) -> list[str]:
@@ -238,36 +233,36 @@ class ShanChen(Coupling):
         for fluid in case.fluids:
             key, collision = case.key(fluid, "collision"), fluid.collision
             if fluid.force and fluid.force.name != self.force:
-                found.append(f"force: found '{self.force}', but {case.key(fluid, 'force')} is "
-                             f"'{fluid.force.name}'; use the same for both")  # fmt: skip
+                found.append(
+                    f"force: found '{self.force}', but {case.key(fluid, 'force')} is "
+                    f"'{fluid.force.name}'; use the same for both"
+                )
             if collision.forces and self.force not in collision.forces:
-                found.append(f"{key}: {collision.name} does not support the force "
-                             f"'{self.force}'; allowed: "
-                             f"{', '.join(collision.forces)}; change coupling.force")  # fmt: skip
+                found.append(
+                    f"{key}: {collision.name} does not support the force "
+                    f"'{self.force}'; allowed: "
+                    f"{', '.join(collision.forces)}; change coupling.force"
+                )
             if not collision.equilibrium.any_unit:
                 equilibrium = collision.equilibrium.name
-                found.append(f"{key}.equilibrium: '{equilibrium}' has a fixed density rho_0, but "
-                             "densities vary with this coupling; use another one")  # fmt: skip
+                found.append(
+                    f"{key}.equilibrium: '{equilibrium}' has a fixed density rho_0, but "
+                    "densities vary with this coupling; use another one"
+                )
             given = fluid.viscosity, case.lattice
             if len(case.fluids) > 1 and not momentum_rate(collision, *given):
                 every = (make("collisions", name) for name in names("collisions"))
                 allowed = ", ".join(one.name for one in every if momentum_rate(one, *given))
-                found.append(f"{key}: {collision.name} does not relax momentum at the same rate in "
-                             f"all cells, which several fluids require; allowed: {allowed}, "
-                             "without closure")  # fmt: skip
+                found.append(
+                    f"{key}: {collision.name} does not relax momentum at the same rate in "
+                    f"all cells, which several fluids require; allowed: {allowed}, "
+                    "without closure"
+                )
         return found
 
     def warnings(self, case: Case) -> list[str]:
         """Warnings: unstable states, collapse, mixing, tau near 1/2, viscosities, wetting."""
-        return phase_warnings(self, case)
-
-    def stability(self, rho: np.ndarray) -> np.ndarray:
-        """Return the matrix delta_kl + G_kl psi_k dpsi_l/drho, (dp/drho) / cs2 of one fluid.
-
-        A uniform state with densities `rho` is unstable if an eigenvalue is negative.
-        """
-        psi, slope = self.potential(rho), self.potential.slope(rho)
-        return np.eye(len(rho)) + self.matrix(len(rho)) * np.outer(psi, slope)
+        return phase_warnings(self.attraction, case)
 
 
 def momentum_rate(collision: Collision, viscosity: float, lattice: Lattice) -> float:

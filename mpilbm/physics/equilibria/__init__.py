@@ -1,7 +1,7 @@
 """Equilibrium distributions, for stored deviations and for full populations.
 
-Imports only `physics/algebra`, `registry` and lower layers. To add an equilibrium, write one file
-with a class derived from `Equilibrium` and `@register("equilibria", name)` that defines `feq`.
+To add an equilibrium, write one file with a class derived from `Equilibrium` and
+`@register("equilibria", name)` that defines `feq`.
 """
 
 from fractions import Fraction
@@ -11,7 +11,7 @@ from mpilbm.core.registry import Parameters
 from mpilbm.model.case import Case
 from mpilbm.model.expressions import Expression, Stress, Vector
 from mpilbm.physics.algebra import dot, expanded, one_way
-from mpilbm.physics.lattices import Lattice
+from mpilbm.physics.lattices import Lattice, undefined
 
 
 class Equilibrium(Parameters):
@@ -49,10 +49,7 @@ class Equilibrium(Parameters):
 
     def problems(self, case: Case) -> list[str]:
         """Errors: a lattice on which the equilibrium is not defined."""
-        if self.lattices is None or case.lattice.name in self.lattices:
-            return []
-        return [f"{self.name} is not defined on {case.lattice.name}; "
-                f"allowed: {', '.join(self.lattices)}"]  # fmt: skip
+        return undefined(self.name, case.lattice, self.lattices)
 
 
 def with_moments(

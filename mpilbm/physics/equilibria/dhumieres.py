@@ -32,13 +32,11 @@ class DHumieres(Equilibrium):
         """Return Q expressions feq_i, from the moments named in lattices/basis.py."""
         x, y, z = u
         jj = dot(u, u)
-        m = {
-            "rho": density, "e": -11 * density + 19 * jj, "eps": -Fraction(475, 63) * jj,
-            "j_x": x, "j_y": y, "j_z": z,
-            "q_x": -Fraction(2, 3) * x, "q_y": -Fraction(2, 3) * y, "q_z": -Fraction(2, 3) * z,
-            "p_xx": 3 * x**2 - jj, "p_ww": y**2 - z**2,
-            "p_xy": x * y, "p_yz": y * z, "p_zx": z * x,
-        }  # fmt: skip
+        m = {"rho": density, "e": -11 * density + 19 * jj, "eps": -Fraction(475, 63) * jj}
+        m |= {f"j_{axis}": v for axis, v in zip("xyz", u, strict=True)}
+        m |= {f"q_{axis}": -Fraction(2, 3) * v for axis, v in zip("xyz", u, strict=True)}
+        m |= {"p_xx": 3 * x**2 - jj, "p_ww": y**2 - z**2}
+        m |= {"p_xy": x * y, "p_yz": y * z, "p_zx": z * x}
         return basis(lattice.c).populations(m)
 
     def velocity(self, momentum: Vector, rho: Expression) -> list[Expression]:

@@ -1,7 +1,6 @@
 """Body forces: the source term F_i of a collision.
 
-Imports only `physics/collisions`, `physics/equilibria`, `formulas`, `units` and lower layers. To
-add a forcing scheme, write one file with a class derived from `Forcing` and
+To add a forcing scheme, write one file with a class derived from `Forcing` and
 `@register("forcing", name)` that defines `source`.
 """
 
@@ -10,8 +9,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, field_validator
 
 from mpilbm.core.formulas.parser import FormulaError
-from mpilbm.core.formulas.values import CellValue, FieldValue, Given
-from mpilbm.core.formulas.values import Vector as GivenVector
+from mpilbm.core.formulas.values import CellValue, FieldValue, Given, GivenVector
 from mpilbm.core.quantity import FORCE_DENSITY
 from mpilbm.core.registry import Parameters
 from mpilbm.core.units import counted
@@ -94,8 +92,10 @@ class Forcing(Parameters):
         if len(self.value) != case.lattice.D:
             return [f"value: found {len(self.value)} components; allowed: {case.lattice.D}"]
         if self.by_cell and case.coupling:
-            return ["value: found an array or a function that is no formula; allowed for coupled "
-                    "fluids: numbers and formulas"]  # fmt: skip
+            return [
+                "value: found an array or a function that is no formula; allowed for coupled "
+                "fluids: numbers and formulas"
+            ]
         found = []
         for k, value in enumerate(self.value):
             if isinstance(value, FieldValue):

@@ -1,7 +1,8 @@
 """Discrete velocity sets: velocities `c` and weights `w`; other properties are derived from them.
 
-Imports only `registry` and lower layers. To add a lattice, write one file with a class derived from
-`Lattice` and `@register("lattices", name)` that states `c`, `w` and `isotropy`.
+To add a lattice, write one file with a class derived from `Lattice` that states `c`, `w` and
+`isotropy`, with `@register("lattices", name)`, or `@register("scalar_lattices", name)` for scalars:
+these need isotropy of second order only.
 """
 
 from collections.abc import Sequence
@@ -16,6 +17,11 @@ from mpilbm.core.registry import Parameters
 from mpilbm.model.case import Case
 
 AXES = "xyz"
+
+# Velocities in three dimensions, one of each pair of opposite ones
+ALONG_AXES = (1, 0, 0), (0, 1, 0), (0, 0, 1)
+FACE_DIAGONALS = (1, 1, 0), (1, -1, 0), (1, 0, 1), (1, 0, -1), (0, 1, 1), (0, 1, -1)
+SPACE_DIAGONALS = (1, 1, 1), (1, 1, -1), (1, -1, 1), (-1, 1, 1)
 
 Coordinate = TypeVar("Coordinate", int, NDArray[Any])
 
@@ -127,6 +133,13 @@ class Lattice(Parameters):
         """
         order = sorted(range(self.Q), key=lambda i: (self.offset(i)[0], i))
         return tuple(order.index(i) for i in range(self.Q))
+
+
+def undefined(name: str, lattice: Lattice, allowed: tuple[str, ...] | None) -> list[str]:
+    """The error of a model `name` on a lattice that is not among those allowed (None: all are)."""
+    if not allowed or lattice.name in allowed:
+        return []
+    return [f"{name} is not defined on {lattice.name}; allowed: {', '.join(allowed)}"]
 
 
 def x_of(

@@ -5,6 +5,7 @@ from mpilbm.physics.lattices import Lattice, by_speed, paired
 
 
 @register("lattices", "D2Q9")
+@register("scalar_lattices", "D2Q9")
 class D2Q9(Lattice):
     """Nine velocities in two dimensions. [Qian, d'Humières & Lallemand 1992]."""
 

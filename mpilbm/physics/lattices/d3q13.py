@@ -1,7 +1,7 @@
 """Thirteen velocities: rest and face diagonals, on every other node of the full lattice."""
 
 from mpilbm.core.registry import register
-from mpilbm.physics.lattices import Lattice, by_speed, paired
+from mpilbm.physics.lattices import FACE_DIAGONALS, Lattice, by_speed, paired
 
 
 @register("lattices", "D3Q13")
@@ -14,7 +14,7 @@ class D3Q13(Lattice):
     Krafczyk 2008]
     """
 
-    c = paired((1, 1, 0), (1, -1, 0), (1, 0, 1), (1, 0, -1), (0, 1, 1), (0, 1, -1))
+    c = paired(*FACE_DIAGONALS)
     w = by_speed(c, ("1/2", "0", "1/24"))
     isotropy = 2
     staggered = True

@@ -1,7 +1,14 @@
 """Twenty-seven velocities: the full cube."""
 
 from mpilbm.core.registry import register
-from mpilbm.physics.lattices import Lattice, by_speed, paired
+from mpilbm.physics.lattices import (
+    ALONG_AXES,
+    FACE_DIAGONALS,
+    SPACE_DIAGONALS,
+    Lattice,
+    by_speed,
+    paired,
+)
 
 
 @register("lattices", "D3Q27")
@@ -11,9 +18,5 @@ class D3Q27(Lattice):
     [He & Luo 1997, Phys. Rev. E 56, 6811].
     """
 
-    c = paired(
-        (1, 0, 0), (0, 1, 0), (0, 0, 1),
-        (1, 1, 0), (1, -1, 0), (1, 0, 1), (1, 0, -1), (0, 1, 1), (0, 1, -1),
-        (1, 1, 1), (1, 1, -1), (1, -1, 1), (-1, 1, 1),
-    )  # fmt: skip
+    c = paired(*ALONG_AXES, *FACE_DIAGONALS, *SPACE_DIAGONALS)
     w = by_speed(c, ("8/27", "2/27", "1/54", "1/216"))

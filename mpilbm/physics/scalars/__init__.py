@@ -3,8 +3,6 @@
 A scalar phi has populations g_i of its own, phi = sum_i g_i, on the cells of the fluid. They solve
 
     d phi/dt + div(u phi) = div(D grad phi) + S
-
-Imports only the other folders of `physics`, `formulas`, `registry` and lower layers.
 """
 
 from mpilbm.model.expressions import Expression, Vector

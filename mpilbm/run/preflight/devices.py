@@ -59,7 +59,7 @@ def version(*distributions: str) -> str | None:
 
 MARK = "opencl:"  # begins the lines of the answer; drivers may print, too
 QUESTION = f"""
-from mpilbm.backends.opencl.devices import devices
+from mpilbm.backends.opencl import devices
 from mpilbm.core.errors import CaseError
 try:
     lines = ["", *devices.listed()]

@@ -18,8 +18,7 @@ from mpilbm.case.velocity_bounds import InitialRange, largest_speed
 from mpilbm.core.registry import make
 from mpilbm.core.units import mach, reynolds
 from mpilbm.model.findings import SERIOUS, WARNING, Finding, in_order
-from mpilbm.model.fluids import of_fluid
-from mpilbm.model.limits import FAST, SEVERITY
+from mpilbm.model.limits import FAST, SEVERITY, of_fluid
 from mpilbm.physics.boundary_capabilities import FaceFlow
 from mpilbm.run.preflight import driven_flow
 from mpilbm.solids import geometry_findings

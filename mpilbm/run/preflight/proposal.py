@@ -20,7 +20,7 @@ from mpilbm.backends import Backend
 from mpilbm.case.model import Case
 from mpilbm.core.errors import MpilbmError
 from mpilbm.core.units import TIME, VELOCITY, VISCOSITY, Units, in_words, mach
-from mpilbm.model.stability import stability
+from mpilbm.model.limits import stability
 from mpilbm.run.preflight.inspection import is_usable
 from mpilbm.run.preflight.report import Line
 from mpilbm.solids import plane_costs

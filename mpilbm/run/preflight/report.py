@@ -22,8 +22,7 @@ from mpilbm.core.units import (
     tau_from_viscosity,
 )
 from mpilbm.model.findings import NOTE, SERIOUS, WARNING, Finding
-from mpilbm.model.fluids import of_fluid
-from mpilbm.model.limits import Usable
+from mpilbm.model.limits import Usable, of_fluid
 from mpilbm.solids.surfaces.findings import VISCOUS
 
 COLOURS = {"good": "green", "fair": "yellow", "poor": "red", "": ""}

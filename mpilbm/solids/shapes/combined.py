@@ -5,8 +5,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field
 
-from mpilbm.core.choice import Choice
-from mpilbm.core.registry import register
+from mpilbm.core.registry import Choice, register
 from mpilbm.model.case import Case
 from mpilbm.model.findings import Finding
 from mpilbm.solids.periodic_images import ShapeInBox

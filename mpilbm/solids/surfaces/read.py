@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mpilbm.core.machine.foreign_content import mistaken, quoted
+from mpilbm.core.files.file_origin import mistaken, quoted
 from mpilbm.core.units import counted
 from mpilbm.solids.surfaces import obj, ply, stl
 from mpilbm.solids.surfaces.repair import first_at, open_text, repaired

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.core.files.hdf5_input import (
+from mpilbm.core.files.hdf5 import (
     Hdf5File,
     attribute,
     dataset_names,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.core.files.library_errors import AGAIN
+from mpilbm.core.files.input_arrays import AGAIN
 from mpilbm.core.units import counted
 from mpilbm.solids.volumes.volume import mapped
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.core.files.library_errors import reading
+from mpilbm.core.files.input_arrays import reading
 from mpilbm.solids.volumes import tiff
 from mpilbm.solids.volumes.spacing import side
 from mpilbm.solids.volumes.volume import Pages, Source, Volume

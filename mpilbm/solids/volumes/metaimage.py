@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from mpilbm.core.files.library_errors import AGAIN
+from mpilbm.core.files.input_arrays import AGAIN
 from mpilbm.solids.volumes.header_fields import (
     integer,
     integers,

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from mpilbm.core.files.library_errors import AGAIN
+from mpilbm.core.files.input_arrays import AGAIN
 from mpilbm.core.units import counted
 from mpilbm.solids.volumes.header_fields import (
     integer,

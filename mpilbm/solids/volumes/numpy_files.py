@@ -7,8 +7,14 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from mpilbm.core.files.library_errors import AGAIN, reading
-from mpilbm.core.files.npy_input import Header, array_bytes, npy_array, npy_header
+from mpilbm.core.files.input_arrays import (
+    AGAIN,
+    Header,
+    array_bytes,
+    npy_array,
+    npy_header,
+    reading,
+)
 from mpilbm.solids.volumes.volume import Source, Stream, Volume, mapped, require_stored
 
 LOCAL_HEADER = 30  # bytes before the names in the local header of a zip member

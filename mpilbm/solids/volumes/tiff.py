@@ -14,7 +14,7 @@ from weakref import finalize
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.core.files.library_errors import AGAIN, reading
+from mpilbm.core.files.input_arrays import AGAIN, reading
 from mpilbm.solids.volumes.spacing import side
 from mpilbm.solids.volumes.volume import Converted, Pages, Source, Volume, mapped
 

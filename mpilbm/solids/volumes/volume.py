@@ -11,8 +11,8 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.core.files.hdf5_input import MOST_PER_STORED_BYTE  # of deflate
-from mpilbm.core.files.library_errors import AGAIN
+from mpilbm.core.files.hdf5 import MOST_PER_STORED_BYTE  # of deflate
+from mpilbm.core.files.input_arrays import AGAIN
 
 BLOCK = 1 << 20  # bytes that are skipped at a time
 

@@ -18,7 +18,7 @@ from mpilbm.case.tables.case_file import CaseFile
 from mpilbm.case.tables.fluids import FluidTable
 from mpilbm.core.files.toml_text import inline, shown
 from mpilbm.core.formulas.parser import FUNCTIONS, NAMES
-from mpilbm.core.formulas.values import Value, Vector
+from mpilbm.core.formulas.values import GivenVector, Value
 from mpilbm.core.quantity import Quantity, whole_type
 from mpilbm.core.registry import Parameters, find, names
 from mpilbm.view.manual.field_examples import example
@@ -266,7 +266,7 @@ def _types(of: Any, plural: bool = False) -> list[str]:
     end = "s" if plural else ""
     if of == Value:
         return [f"number{end}", f"formula{end}"]
-    if of == Vector:
+    if of == GivenVector:
         return ["list of numbers, formulas", "file"]
     if origin is Annotated:
         kinds = [note.kind for note in inner[1:] if hasattr(note, "kind")]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mpilbm.core.errors import CommandError
-from mpilbm.core.files.sealed_json import unsealed
+from mpilbm.core.files.file_digest import unsealed
 from mpilbm.core.machine import terminal
 from mpilbm.core.printable import one_line
 from mpilbm.outputs.core.series import read

@@ -12,7 +12,7 @@ import numpy as np
 from mpilbm.case.given_objects import require_path
 from mpilbm.case.tables import MOST_TITLE
 from mpilbm.core.errors import CommandError
-from mpilbm.core.files.sealed_json import DamagedJsonError, unsealed
+from mpilbm.core.files.file_digest import DamagedJsonError, unsealed
 from mpilbm.core.printable import one_line
 from mpilbm.outputs.core.summary import DONE
 from mpilbm.storage.own_files import SUMMARY, owned
@@ -256,7 +256,7 @@ class Run:
 
 
 def _datasets(path: Path, verify: bool) -> dict[str, np.ndarray]:
-    from mpilbm.core.files.hdf5_input import group_datasets, opened, require_intact, values
+    from mpilbm.core.files.hdf5 import group_datasets, opened, require_intact, values
 
     try:
         if verify:

@@ -13,7 +13,7 @@ from mpilbm.case.initial_files import require_cells, snapshot_case
 from mpilbm.case.quantities import units_of
 from mpilbm.case.tables import MOST_TITLE
 from mpilbm.core.errors import CommandError
-from mpilbm.core.files.hdf5_input import (
+from mpilbm.core.files.hdf5 import (
     Values,
     attribute,
     dataset_names,

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from mpilbm.core.errors import CommandError
-from mpilbm.core.files.hdf5_input import (
+from mpilbm.core.files.hdf5 import (
     Hdf5File,
     attribute,
     group_datasets,

@@ -17,11 +17,10 @@ from mpilbm.case.quantities import Reading
 from mpilbm.case.tables.case_file import CaseFile
 from mpilbm.case.typed_keys import converted
 from mpilbm.cli import cli
-from mpilbm.core.choice import as_json
 from mpilbm.core.errors import CommandError
 from mpilbm.core.files.toml_text import inline
 from mpilbm.core.quantity import whole_type
-from mpilbm.core.registry import KINDS, find, names
+from mpilbm.core.registry import KINDS, as_json, find, names
 from mpilbm.core.units import Units
 from mpilbm.view.manual import field_examples, pages, reference, site
 from mpilbm.view.manual.layers import LAYERS

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
+from pydantic import PrivateAttr
 
 from mpilbm.core.formulas.values import Given
 from mpilbm.physics.boundaries import Condition
@@ -21,22 +22,38 @@ HALF_WAY = Capabilities(reads=Reads.SAME_LINK)
 AT_SURFACE = Capabilities(
     per_link=PerLink(value=LinkValue.DISTANCE, fallbacks=(HALF_WAY_FALLBACK,))
 )
-ON_BODY = Capabilities(per_link=PerLink(value=LinkValue.NORMAL))
+# Links have the area of the surface: on all bodies, not only on those at whose surface walls lie
+WITH_AREA = Capabilities(per_link=PerLink(value=LinkValue.NORMAL))
 
 
 class ScalarBoundary(Condition):
     """A condition on a scalar. Walls lie half a link outside the cell, or at a body's surface."""
 
     through: ClassVar[bool] = False  # whether the flow leaves the box there
+    on_body: ClassVar[Capabilities | None] = None  # on bodies, if not as on faces: see `of_body`
+    _uses_body: bool = PrivateAttr(False)
 
     @property
     def edge_rank(self) -> EdgeRank:
         """Faces with a given value or flux own the links at edges before outlets."""
         return EdgeRank.OUTLET if self.through else EdgeRank.WALL
 
+    @property
+    def capabilities(self) -> Capabilities:
+        """`declares`, or `on_body` on a body where the condition uses it."""
+        return self.on_body if self._uses_body and self.on_body else self.declares
+
     def of_body(self, at_surface: bool) -> Self:
         """The condition on a body, whose own boundary lies at its surface or half-way."""
-        return self
+        if self.on_body is None:
+            return self
+        found = self.model_copy()
+        found._uses_body = at_surface or self.on_body is WITH_AREA
+        return found
+
+    def structure(self) -> dict[str, Any]:
+        """Properties that determine the kernel text, also whether links have data of a body."""
+        return super().structure() | {"on_body": self._uses_body}
 
     def values(self) -> dict[str, Given]:
         """The fields in `numbers`: numbers, formulas and files."""

@@ -1,10 +1,10 @@
 """A given flux of the scalar through a wall; 0 is an adiabatic wall."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, PrivateAttr
+from pydantic import Field
 
 from mpilbm.core.formulas.values import Given, Value
 from mpilbm.core.quantity import SCALAR_FLUX
@@ -12,7 +12,7 @@ from mpilbm.core.registry import register
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression
 from mpilbm.physics.boundary_capabilities import Capabilities
-from mpilbm.physics.scalars.boundaries import HALF_WAY, ON_BODY, Numbers, ScalarBoundary
+from mpilbm.physics.scalars.boundaries import HALF_WAY, WITH_AREA, Numbers, ScalarBoundary
 
 
 @register("scalar_boundaries", "flux")
@@ -29,24 +29,15 @@ class GivenFlux(ScalarBoundary):
     flux: Annotated[Value, SCALAR_FLUX] = Field(
         0.0, description="flux into the fluid; 0: adiabatic", examples=[0.001]
     )
-    _on_body: bool = PrivateAttr(False)  # links have the area of the surface
 
     numbers = ("flux",)
-
-    def of_body(self, at_surface: bool) -> Self:
-        """With the area of the surface at each link."""
-        found = self.model_copy()
-        found._on_body = True
-        return found
+    declares = HALF_WAY
+    on_body = WITH_AREA
 
     @property
     def capabilities(self) -> Capabilities:
         """With a flux from a body, the normal of its surface at each link."""
-        return ON_BODY if self._on_body and self.flux != 0 else HALF_WAY
-
-    def structure(self) -> dict[str, Any]:
-        """Properties that determine the kernel text, also whether there is a flux from a body."""
-        return super().structure() | {"given": self.flux != 0, "on_body": self._on_body}
+        return super().capabilities if self.flux != 0 else HALF_WAY
 
     def values(self) -> dict[str, Given]:
         """The flux; empty for an adiabatic wall, which only reflects."""

@@ -1,9 +1,9 @@
 """Exchange with surroundings: a flux proportional to the difference at the wall."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 from numpy.typing import NDArray
-from pydantic import Field, PrivateAttr
+from pydantic import Field
 
 from mpilbm.core.formulas.values import Value
 from mpilbm.core.quantity import KELVIN, TRANSFER
@@ -11,8 +11,7 @@ from mpilbm.core.registry import register
 from mpilbm.model.case import Case
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression
-from mpilbm.physics.boundary_capabilities import Capabilities
-from mpilbm.physics.scalars.boundaries import HALF_WAY, ON_BODY, Numbers, ScalarBoundary
+from mpilbm.physics.scalars.boundaries import HALF_WAY, WITH_AREA, Numbers, ScalarBoundary
 
 
 @register("scalar_boundaries", "robin")
@@ -31,24 +30,10 @@ class Robin(ScalarBoundary):
     ambient: Annotated[Value, KELVIN] = Field(
         0.0, description="value of the surroundings", examples=[0.5]
     )
-    _on_body: bool = PrivateAttr(False)  # links have the area of the surface
 
     numbers = ("h", "ambient")
-
-    def of_body(self, at_surface: bool) -> Self:
-        """With the area of the surface at each link."""
-        found = self.model_copy()
-        found._on_body = True
-        return found
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """On a body, the normal of its surface at each link."""
-        return ON_BODY if self._on_body else HALF_WAY
-
-    def structure(self) -> dict[str, Any]:
-        """Properties that determine the kernel text, also whether the wall is that of a body."""
-        return super().structure() | {"on_body": self._on_body}
+    declares = HALF_WAY
+    on_body = WITH_AREA
 
     def problems(self, case: Case) -> list[str]:
         """Errors of all conditions, and a negative transfer coefficient."""
@@ -65,7 +50,7 @@ class Robin(ScalarBoundary):
         lattice, (h, ambient), found = cell.lattice, cell.values.values(), {}
         for i in range(1, lattice.Q):
             w, left = lattice.w[i], cell.left[lattice.opp[i]]
-            area = cell.link(i) if self._on_body else 1
+            area = cell.link(i) if self._uses_body else 1
             flux = h * (ambient - left / w) / (1 + area * h / lattice.cs2)
             found[i] = left + cell.at_wall(i, 2 * w * area * flux / lattice.cs2)
         return found

@@ -1,17 +1,16 @@
 """A given value of the scalar at a wall or an inlet."""
 
 from fractions import Fraction
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 from numpy.typing import NDArray
-from pydantic import Field, PrivateAttr
+from pydantic import Field
 
 from mpilbm.core.formulas.values import Value
 from mpilbm.core.quantity import KELVIN
 from mpilbm.core.registry import register
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression
-from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.scalars.boundaries import AT_SURFACE, HALF_WAY, Numbers, ScalarBoundary
 
 HALF = Fraction(1, 2)
@@ -33,24 +32,10 @@ class GivenValue(ScalarBoundary):
     value: Annotated[Value, KELVIN] = Field(
         description="value at the wall: number, formula or file", examples=[1.0]
     )
-    _at_surface: bool = PrivateAttr(False)  # of the body, not half-way
 
     numbers = ("value",)
-
-    def of_body(self, at_surface: bool) -> Self:
-        """With the distance of the wall along each link, if the body's boundary uses it, too."""
-        found = self.model_copy()
-        found._at_surface = at_surface
-        return found
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """At the surface of a body, the distance of the wall along each link."""
-        return AT_SURFACE if self._at_surface else HALF_WAY
-
-    def structure(self) -> dict[str, Any]:
-        """Properties that determine the kernel text, also whether the wall lies at a surface."""
-        return super().structure() | {"interpolated": self._at_surface}
+    declares = HALF_WAY
+    on_body = AT_SURFACE
 
     def held(self, values: Numbers) -> NDArray[Any] | None:
         """The given values."""
@@ -58,15 +43,15 @@ class GivenValue(ScalarBoundary):
 
     def incoming(self, cell: Cell) -> dict[int, Expression]:
         """The value at the wall, from the outgoing population of the same link."""
-        return {i: self._entering(cell, i) for i in range(1, cell.lattice.Q)}
-
-    def _entering(self, cell: Cell, i: int) -> Expression:
-        """The incoming population along c_i."""
-        j, twice = cell.lattice.opp[i], 2 * cell.lattice.w[i] * cell.values["value"]
-        if not self._at_surface:
-            return -cell.left[j] + cell.at_wall(i, twice)
-        q = cell.link(i)
-        given = cell.at_wall(i, twice, q)
-        near = -2 * q * cell.left[j] - (1 - 2 * q) * cell.arrives[j] + given
-        far = (-cell.left[j] + (2 * q - 1) * cell.left[i] + given) / (2 * q)
-        return cell.below(q, HALF, near, far)
+        found = {}
+        for i in range(1, cell.lattice.Q):
+            j, twice = cell.lattice.opp[i], 2 * cell.lattice.w[i] * cell.values["value"]
+            if not self._uses_body:
+                found[i] = -cell.left[j] + cell.at_wall(i, twice)
+                continue
+            q = cell.link(i)
+            given = cell.at_wall(i, twice, q)
+            near = -2 * q * cell.left[j] - (1 - 2 * q) * cell.arrives[j] + given
+            far = (-cell.left[j] + (2 * q - 1) * cell.left[i] + given) / (2 * q)
+            found[i] = cell.below(q, HALF, near, far)
+        return found

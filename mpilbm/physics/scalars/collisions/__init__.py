@@ -1,8 +1,7 @@
 """Collisions of the populations of a scalar.
 
-Imports only `physics/scalars`, `physics/lattices`, `registry` and lower layers. To add one, write
-one file with a class derived from `ScalarCollision` and `@register("scalar_collisions", name)` that
-defines `rates` and `relax`.
+To add one, write one file with a class derived from `ScalarCollision` and
+`@register("scalar_collisions", name)` that defines `rates` and `relax`.
 """
 
 from typing import Any, ClassVar

@@ -1,6 +1,7 @@
 """One relaxation rate for all populations of a scalar."""
 
 from mpilbm.core.registry import register
+from mpilbm.core.units import omega_from_viscosity
 from mpilbm.model.expressions import Expression, Populations
 from mpilbm.physics.lattices import Lattice
 from mpilbm.physics.scalars.collisions import ScalarCollision
@@ -16,7 +17,7 @@ class ScalarBGK(ScalarCollision):
 
     def rates(self, diffusivity: float, lattice: Lattice) -> dict[str, float]:
         """Omega from the diffusivity."""
-        return {"omega": 1 / (diffusivity / float(lattice.cs2) + 0.5)}
+        return {"omega": omega_from_viscosity(diffusivity, lattice.cs2)}
 
     def relax(self, lattice: Lattice, d: Populations, omega: Expression) -> list[Expression]:
         """Omega d_i."""

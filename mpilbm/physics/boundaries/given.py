@@ -1,14 +1,12 @@
 """Base classes of conditions with a given velocity or density."""
 
 from fractions import Fraction
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
 from mpilbm.core import quantity
-from mpilbm.core.formulas.values import Given as GivenNumber
-from mpilbm.core.formulas.values import Value
-from mpilbm.core.formulas.values import Vector as GivenVector
+from mpilbm.core.formulas.values import Given, GivenVector, Value
 from mpilbm.core.quantity import RHO
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression, Populations, Vector
@@ -31,7 +29,7 @@ def lagged(now: Expression, before: Expression) -> Expression:
     return (1 - LAG) * now + LAG * before
 
 
-class Given(Boundary):
+class Prescribed(Boundary):
     """A boundary with a given velocity or density, which holds at the cell next to the face."""
 
     wall_at = "node"
@@ -47,11 +45,7 @@ class Given(Boundary):
             raise ValueError("needs either velocity or rho; give one of them")
         return self
 
-    def structure(self) -> dict[str, Any]:
-        """Properties that determine the kernel text, also which of velocity and rho is given."""
-        return super().structure() | {"given": "rho" if self.velocity is None else "velocity"}
-
-    def values(self) -> dict[str, GivenNumber]:
+    def values(self) -> dict[str, Given]:
         """The components of the velocity, or the density."""
         if self.velocity is not None:
             return by_axis("velocity", self.velocity)
@@ -59,7 +53,7 @@ class Given(Boundary):
         return {"rho": self.rho}
 
 
-class OnSite(Given):
+class OnSite(Prescribed):
     """A boundary that computes rho from a given velocity, or the velocity from a given rho.
 
     With the inward normal n, the populations with c . n > 0 are unknown. The other arriving
@@ -121,8 +115,10 @@ class OnSite(Given):
         """
         lattice, opp, n = cell.lattice, cell.lattice.opp, cell.normal
         return {
-            i: cell.arrives[opp[i]] + feq[i] - feq[opp[i]]
+            i: cell.arrives[opp[i]]
+            + feq[i]
+            - feq[opp[i]]
             - lattice.w[i] * dot(c, cell.force) / lattice.cs2
             for i, c in enumerate(lattice.c)
             if dot(c, n) > 0
-        }  # fmt: skip
+        }

@@ -1,0 +1,1 @@
+"""What every layer uses: errors, registry, units, quantities, formulas, files, processes."""

@@ -1,0 +1,1 @@
+"""Files of the user: reading them, their digests, their origin."""

@@ -1,0 +1,1 @@
+"""This machine: kernel cache, child processes, command line, terminal, imports."""

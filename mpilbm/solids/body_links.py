@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab
+from mpilbm.solids import Flags, Ints
 from mpilbm.solids.entry_list import EntryList, Writes
 
 CHUNK = 256  # entries
 
-Ints = NDArray[np.int64]
 Numbers = NDArray[np.int32]
 
 
@@ -140,7 +140,7 @@ class BodyLinks:
         return sum(each.rows.size for each in self.staged)
 
 
-def _selected(pairs: Iterable[tuple[EntryList, NDArray[np.bool_]]]) -> Iterator[Selected]:
+def _selected(pairs: Iterable[tuple[EntryList, Flags]]) -> Iterator[Selected]:
     """The entries of lists for which flags are set."""
     for each, flags in pairs:
         rows = np.flatnonzero(flags)

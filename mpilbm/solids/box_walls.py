@@ -12,7 +12,9 @@ from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.boundary_capabilities import Reads
+from mpilbm.solids import Flags, Ints
 from mpilbm.solids.entry_list import EntryList
+from mpilbm.solids.link_set import LinkSet
 from mpilbm.solids.owners import owners_of
 
 FACES = 6  # x-, x+, row-, row+, plane-, plane+
@@ -78,7 +80,7 @@ class BoxWalls:
         cells = np.unique(np.concatenate([*touched, np.empty(0, np.int64)]))
         return tuple(each.only(np.flatnonzero(np.isin(each.cells, cells))) for each in lists)
 
-    def _held(self, entries: EntryList) -> NDArray[np.bool_]:
+    def _held(self, entries: EntryList) -> Flags:
         """Whether each entry belongs to one of these walls."""
         mine = np.array([owner.place in self.owners for owner in entries.owners], bool)
         return mine[entries.member]
@@ -99,3 +101,26 @@ def _number(face: str, dimensions: int) -> int:
     """The number of a face, see FACES; in 2D y is the axis of the planes."""
     axis = {"x": 0, "y": 1 if dimensions == 3 else 2, "z": 2}[face[0]]
     return 2 * axis + (face[1] == "+")
+
+
+ENDS = {"x-", "x+"}
+
+
+def rows_end_in_walls(case: Case) -> bool:
+    """Whether the step reads populations from beyond x- and x+ in the cell, see Layout.returning.
+
+    For a wall at rest the step then reads the outgoing population, and no boundary list is needed.
+    Any other boundary writes the incoming population to that place. True if at least one end is a
+    wall at rest: a boundary list would load a separate cache sector for each of these values,
+    which the step loads in any case.
+    """
+    if case.domain.periodic[0] or not case.layout.returning(case.lattice):
+        return False
+    return any(boundary.reflects and ENDS & {*boundary.where} for boundary in case.boundaries)
+
+
+def beyond(case: Case, slab: Slab, cells: Ints) -> LinkSet:
+    """The links of cells that come from beyond the ends of rows."""
+    x, steps = cells % slab.shape[2], [case.lattice.offset(i)[2] for i in range(case.lattice.Q)]
+    ends = {1: x == 0, -1: x == slab.shape[2] - 1}
+    return LinkSet.collect(cells.size, {i: ends[step] for i, step in enumerate(steps) if step})

@@ -17,14 +17,15 @@ from mpilbm.core.errors import CaseError
 from mpilbm.model.case import Case
 from mpilbm.model.findings import SERIOUS
 from mpilbm.parallel.slabs import Slab, split
-from mpilbm.solids.boundary_links import entry_lists
-from mpilbm.solids.cell_counts import CELLS, cells_of_bodies
-from mpilbm.solids.entry_list import EntryList
+from mpilbm.solids import Flags, Ints
+from mpilbm.solids.entry_list import EntryList, entry_lists
 from mpilbm.solids.missing_links import owned_links
 from mpilbm.solids.owners import Owner
-from mpilbm.solids.planes_read import require_planes
+from mpilbm.solids.plane_costs import require_planes
 from mpilbm.solids.shapes import Flow
-from mpilbm.solids.solids import (
+from mpilbm.solids.solid_cells import (
+    CELLS,
+    cells_of_bodies,
     fluid_planes,
     neighbour_flags,
     padded_ids,
@@ -50,10 +51,10 @@ class Geometry:
 
     solid: NDArray[Any]
     lists: tuple[EntryList, ...]
-    fluid_cells: NDArray[np.int64]
+    fluid_cells: Ints
     find_flags: Callable[[], NDArray[Any]]
-    around: NDArray[np.int64]
-    beside: list[NDArray[np.bool_]]
+    around: Ints
+    beside: list[Flags]
     wraps: tuple[bool, bool]
     of_scalars: tuple[tuple[EntryList, ...], ...] = ()
 
@@ -65,7 +66,7 @@ class Geometry:
         """
         return self.find_flags()
 
-    def fluid(self, local: int) -> NDArray[np.bool_]:
+    def fluid(self, local: int) -> Flags:
         """Bool (rows, nx): whether each cell of a local plane or ghost plane is fluid."""
         if 0 <= local < len(self.solid):
             return self.solid[local] == 0
@@ -85,8 +86,8 @@ class Survey:
     overlaps     {(j, k): cells of body j that belong to body k instead}, j < k
     """
 
-    fluid_cells: NDArray[np.int64]
-    entries: NDArray[np.int64]
+    fluid_cells: Ints
+    entries: Ints
     solid_cells: tuple[int, ...]
     links: tuple[int, ...]
     body_links: tuple[int, ...]
@@ -254,7 +255,7 @@ def _box(case: Case) -> tuple[tuple[int, ...], tuple[bool, ...]]:
     return case.domain.size, case.domain.periodic
 
 
-def _fluid_cells(solid: NDArray[Any]) -> NDArray[np.int64]:
+def _fluid_cells(solid: NDArray[Any]) -> Ints:
     """int64 (planes,): the fluid cells of each plane."""
     counts = [plane.size - np.count_nonzero(plane) for plane in solid]
     return np.array(counts, np.int64)

@@ -16,9 +16,8 @@ from mpilbm.model.findings import NOTE, SERIOUS, WARNING, Finding
 from mpilbm.physics.boundary_capabilities import FaceFlow
 from mpilbm.physics.lattices import AXES
 from mpilbm.solids import isolated_fluid as regions
-from mpilbm.solids import narrow_channels
-from mpilbm.solids.cell_counts import NO_CELLS, CellCount
-from mpilbm.solids.diagnose import Diagnosis
+from mpilbm.solids.diagnose import WIDEST, Diagnosis
+from mpilbm.solids.solid_cells import NO_CELLS, CellCount
 
 Parts = Sequence[Diagnosis]
 
@@ -138,7 +137,7 @@ def narrow_passages(case: Case, parts: Parts) -> list[Finding]:
     return [Finding(
         SERIOUS if narrow.cells > MANY * fluid else WARNING, "channels",
         f"{counted(narrow.cells, 'fluid cell')} ({narrow.cells / fluid:.1%} of the fluid) in "
-        f"channels 1 to {narrow_channels.WIDEST} cells wide, {_first(case, narrow)}{unresolved}: "
+        f"channels 1 to {WIDEST} cells wide, {_first(case, narrow)}{unresolved}: "
         "where the flow must pass them, errors of tens of percent are usual; refine the box until "
         "channels are 5 cells wide or more",
     )]  # fmt: skip

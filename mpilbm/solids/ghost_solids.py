@@ -8,11 +8,9 @@ from numpy.typing import NDArray
 from mpilbm.layouts.field_grid import FieldGrid
 from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab
+from mpilbm.solids import Flags, Floats, Ints
 from mpilbm.solids.build import Geometry
 from mpilbm.solids.owners import NOBODY, beyond, face_owners, owners_of
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -88,7 +86,7 @@ class _Finder:
         shift = (local + self.grid.ghost) * self.grid.plane_stride
         return at + shift, owner, around, source + shift, weight
 
-    def _fluid(self, local: int) -> NDArray[np.bool_]:
+    def _fluid(self, local: int) -> Flags:
         """Bool (rows, nx), padded with cells that are not fluid where the box ends in walls."""
         inside = np.zeros((self.rows, self.nx), bool)
         if -1 <= local <= self.planes:

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.lattices import Lattice
-from mpilbm.solids.cell_counts import NO_CELLS, CellCount
+from mpilbm.solids import Flags, Ints
+from mpilbm.solids.solid_cells import NO_CELLS, CellCount
 
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 Pair = tuple[Ints, Ints]  # labels of pieces that are connected
 Step = tuple[int, int, int]
 CELLS = 2**20  # labelled together, or one plane

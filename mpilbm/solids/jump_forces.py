@@ -5,22 +5,18 @@ from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mpilbm.core.formulas.trees import numeric
 from mpilbm.core.formulas.values import CellValue
 from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab, split
 from mpilbm.physics.lattices import AXES
+from mpilbm.solids import Flags, Floats, Ints
 from mpilbm.solids.build import Geometry
-from mpilbm.solids.cut_links import coordinates
 from mpilbm.solids.entry_list import EntryList
-from mpilbm.solids.solids import padded_ids
+from mpilbm.solids.solid_cells import coordinates, padded_ids
 from mpilbm.solids.wall_distance import fluid_at
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 ENTRIES = 2**16  # whose links are examined at a time
 PLANES = 8  # that are examined at a time
 

@@ -7,7 +7,7 @@ link is missing and exactly one boundary owns it:
    precedence (physics/boundaries). The order of the case file does not matter. If all these faces
    are mirrors (free slip), this applies only if the mirror image of x - c_i is a fluid cell.
 2. Otherwise, if x - c_i, wrapped at periodic faces and reflected at mirrors, is solid: the body.
-   So too if it is fluid, but a sheet of the body lies between both cells (cut_links.py).
+   So too if it is fluid, but a sheet of the body lies between both cells (missing_links.py).
 3. Otherwise, if the link crosses periodic faces with a [[boundary]] (pressure_jump): that boundary.
 
 missing_links.py finds them. The ownership determines which entry supplies the whole cell, where
@@ -26,10 +26,9 @@ from numpy.typing import NDArray
 
 from mpilbm.model.case import Case
 from mpilbm.physics.boundaries import Boundary, one_face_each
+from mpilbm.solids import Flags, Ints
 from mpilbm.solids.link_set import LinkSet
 
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 Sides = tuple[int, int]  # the places of the owners of the lower and the upper face of an axis
 
 NOBODY = -1  # in arrays of owners' places: the link has no owner
@@ -84,7 +83,7 @@ class Ownership:
     cells    int64 (n,), (plane * rows + row) * nx + x of the planes of the slab
     owner    int32 (n,), the place of the owner; entries are sorted by cell, then owner
     missing  the missing links that the owner owns
-    cut      those of them that come from a fluid cell, see cut_links.py
+    cut      those of them that come from a fluid cell, through a sheet
     Q        number of directions
     """
 

@@ -19,7 +19,8 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from mpilbm.solids import Flags, Floats
+
 Corners = tuple[tuple[float, ...], tuple[float, ...]]  # lower and upper (x, y[, z])
 
 LONGEST = 4  # boxes
@@ -247,7 +248,7 @@ def _all_continue(parts: "Sequence[ShapeInBox]") -> Iterable[bool]:
     return (all(each) for each in zip(*(part.continues for part in parts), strict=True))
 
 
-def _within(bounds: Corners, points: Floats) -> NDArray[np.bool_]:
+def _within(bounds: Corners, points: Floats) -> Flags:
     """Whether points lie in a box, or beside it by a rounding error."""
     lower, upper = (np.array(corner)[:, None] for corner in bounds)
     return np.all((points >= lower - JUST) & (points <= upper + JUST), axis=0)

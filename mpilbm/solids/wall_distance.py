@@ -10,16 +10,14 @@ from numpy.typing import NDArray
 from mpilbm.model.case import Case, Surface
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundary_capabilities import Behind, LinkValue, PerLink
-from mpilbm.solids.cut_links import crossed, sheet_of
+from mpilbm.solids import Flags, Floats, Ints
 from mpilbm.solids.link_set import LinkSet
+from mpilbm.solids.missing_links import sheets_of
 from mpilbm.solids.owners import Owner
-from mpilbm.solids.surface_normals import along_normal
+from mpilbm.solids.solid_cells import coordinates
 
 LINKS = 2**16  # number of links whose distances are computed at a time
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 FluidPlane = Callable[[int], Flags]  # local plane, in or beyond the slab -> where it is fluid
 
 
@@ -110,11 +108,9 @@ def links_of(
     owners: all owners of the case; owner: places of those of the entries; blocked:
     Ownership.blocked.
     """
-    lattice = case.lattice
+    lattice, sheets = case.lattice, sheets_of(case, owners)
     entry, i = links.unpack()
-    plane, row, k = np.unravel_index(cells[entry], (slab.planes, *slab.shape[1:]))
-    x = lattice.x(plane + slab.begin, row, k)
-    at = np.stack([x, row, plane + slab.begin] if lattice.D == 3 else [x, plane + slab.begin], 1)
+    at = coordinates(case, slab, cells[entry]).T
     c = np.array(lattice.c, np.int64)[i]
     size, periodic = np.array(case.domain.size), np.array(case.domain.periodic)
 
@@ -126,8 +122,8 @@ def links_of(
         number = np.where(inside, row, 0) * slab.shape[2] + np.where(inside, x, 0) // lattice.volume
         found = np.zeros(len(there), bool)
         found[inside] = fluid_at(fluid, planes[inside], number[inside])
-        if any(sheet_of(case, each) is not None for each in owners):
-            found &= ~crossed(case, owners, at.T + 0.5, k * c.T.astype(float))
+        for _, sheet in sheets:
+            found &= np.isnan(sheet.first(at.T + 0.5, k * c.T.astype(float)))
         there = planes * slab.shape[1] * slab.shape[2] + number
         return np.where(found, there, cells[entry]), found
 
@@ -278,3 +274,48 @@ def mirrored(case: Case, slab: Slab, links: Links, axes: Flags) -> MirrorSource:
     row = inner[1] if lattice.D == 3 else 0
     plane = last - slab.begin
     return MirrorSource((plane * slab.shape[1] + row) * slab.shape[2] + inner[0], direction)
+
+
+ASIDE = 1e-3  # cells between a link and those beside it whose distances give the slope
+
+
+def along_normal(shape: Surface, points: NDArray[Any], c: NDArray[Any]) -> Floats:
+    """Return c.n, (n,), n being the unit normal, out of the shape, where links leave the shape.
+
+    points, c: (D, n); points are outside the shape, points - c inside. The distances of the surface
+    on links beside a link give the slopes of the surface over the plane normal to c, s_k along its
+    unit vector k, and c.n = |c| / sqrt(1 + sum_k s_k^2).
+    """
+    length = np.sqrt((c * c).sum(axis=0))
+    steepness = np.zeros(length.shape)
+    for beside in perpendicular(c / length):
+        steepness += (length * _slope(shape, points, c, ASIDE * beside) / ASIDE) ** 2
+    return length / np.sqrt(1 + steepness)
+
+
+def perpendicular(unit: Floats) -> list[Floats]:
+    """D - 1 unit vectors, (D, n) each, normal to given ones and to each other."""
+    if len(unit) == 2:
+        return [np.stack([-unit[1], unit[0]])]
+    axis = np.zeros(unit.shape)  # the axis closest to the plane normal to a vector
+    np.put_along_axis(axis, np.abs(unit).argmin(axis=0)[None], 1.0, axis=0)
+    one = np.cross(unit, axis, axis=0)
+    one /= np.sqrt((one * one).sum(axis=0))
+    return [one, np.cross(unit, one, axis=0)]
+
+
+def _slope(shape: Surface, points: NDArray[Any], c: NDArray[Any], aside: Floats) -> Floats:
+    """The increase of the distance, in links, from a link to one that is `aside` of it.
+
+    By a central difference, one-sided where a link beside it does not cross the surface, and 0
+    where neither does.
+    """
+    middle = shape.distance(points, -c)
+    total, count = np.zeros(middle.shape), np.zeros(middle.shape)
+    for sign in (1, -1):
+        near = points + sign * aside
+        crosses = ~shape.inside(*near) & shape.inside(*(near - c))
+        mine = np.flatnonzero(crosses)
+        total[mine] += sign * (shape.distance(near[:, mine], -c[:, mine]) - middle[mine])
+        count += crosses
+    return total / np.maximum(count, 1)

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from mpilbm.physics.lattices import AXES
 from mpilbm.solids.body_links import BodyLinks, Selected
 from mpilbm.solids.build import Geometry
-from mpilbm.solids.cut_links import centres
 from mpilbm.solids.entry_list import EntryList
 from mpilbm.solids.jump_forces import JumpForces
+from mpilbm.solids.solid_cells import centres
 from mpilbm.solver.boundary_lists import Arrays, BoundaryLists, Launched
 from mpilbm.solver.fields.host_copies import HostCopies, HostCopy
 from mpilbm.solver.memory.lists import body_bytes, force_columns, stress_values

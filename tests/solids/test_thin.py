@@ -11,11 +11,11 @@ from mpilbm.case.case import parse_case
 from mpilbm.core.errors import CaseError
 from mpilbm.parallel.slabs import split
 from mpilbm.solids import build, diagnose, geometry_findings
-from mpilbm.solids.direct_writes import split_by_writes
 from mpilbm.solids.entry_list import Writes
 from mpilbm.solids.missing_links import owned_links
 from mpilbm.solids.shapes import Flow
-from mpilbm.solids.solids import padded_ids
+from mpilbm.solids.solid_cells import padded_ids
+from mpilbm.solids.staging import split_by_writes
 
 DENSE = ("ab", "aa", "esopull", "moments")
 HALF_WAY, CURVED = {"name": "bounce_back"}, {"name": "interpolated"}

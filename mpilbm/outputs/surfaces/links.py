@@ -6,8 +6,8 @@ import numpy as np
 
 from mpilbm.outputs.surfaces.facets import Floats, Ints
 from mpilbm.parallel.slabs import Slab
-from mpilbm.solids.cut_links import coordinates
 from mpilbm.solids.entry_list import EntryList
+from mpilbm.solids.solid_cells import coordinates
 
 
 class LinkedCells(NamedTuple):

@@ -42,7 +42,7 @@ from mpilbm.run.preflight.slab_thickness import thin_slabs
 from mpilbm.solids import build, diagnose, geometry_findings, plane_costs
 from mpilbm.solids.entry_list import EntryList
 from mpilbm.solids.masks import mask_contents, require_masks
-from mpilbm.solids.planes_read import require_planes
+from mpilbm.solids.plane_costs import require_planes
 from mpilbm.solids.surfaces.findings import VISCOUS
 from mpilbm.solver.memory.plan import bytes_needed, limits, more_bytes
 

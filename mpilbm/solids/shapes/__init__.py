@@ -17,7 +17,7 @@ from mpilbm.core.registry import Parameters
 from mpilbm.core.units import counted
 from mpilbm.model.case import Case
 from mpilbm.model.findings import Finding
-from mpilbm.solids import periodic_images
+from mpilbm.solids import Floats, periodic_images
 from mpilbm.solids.periodic_images import Corners, ShapeInBox, bisected
 
 ALONG = 256  # points along a projection
@@ -81,7 +81,7 @@ class Shape(Parameters):
         """
         raise NotImplementedError
 
-    def distance(self, points: NDArray[Any], step: NDArray[Any]) -> NDArray[np.float64]:
+    def distance(self, points: NDArray[Any], step: NDArray[Any]) -> Floats:
         """Return q, (n,), 0 <= q <= 1, such that points + q * step lies on the surface.
 
         points, step: (D, n); `points` are outside the shape, points + step inside. Computed by
@@ -89,7 +89,7 @@ class Shape(Parameters):
         """
         return bisected(self.inside, points, step)
 
-    def first(self, points: NDArray[Any], step: NDArray[Any]) -> NDArray[np.float64]:
+    def first(self, points: NDArray[Any], step: NDArray[Any]) -> Floats:
         """Return q, (n,), 0 <= q <= 1, of the first sheet at points + q * step; nan without one.
 
         points, step: (D, n). It is called if `cuts`. A link and its reverse must give the same

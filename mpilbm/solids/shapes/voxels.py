@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from mpilbm.core.errors import CaseError
@@ -16,18 +16,49 @@ from mpilbm.core.quantity import LENGTH
 from mpilbm.core.registry import register
 from mpilbm.model.case import Case
 from mpilbm.model.findings import NOTE, SERIOUS, WARNING, Finding
+from mpilbm.solids import Flags, Ints
 from mpilbm.solids.shapes import Corners, Flow, Shape
+from mpilbm.solids.volumes import Source
 from mpilbm.solids.volumes.formats import absolute, located, open_volume
-from mpilbm.solids.volumes.placement import Placement
 from mpilbm.solids.volumes.solid_planes import SolidPlanes
 from mpilbm.solids.volumes.spacing import cubic
-from mpilbm.solids.volumes.volume import Source
 
 Order = Literal["xyz", "xzy", "yxz", "yzx", "zxy", "zyx", "xy", "yx"]
-Index = NDArray[np.int64]
+Index = Ints
 
 LABELS = 8  # different values above which a scan is probably not segmented
 CLOSED = 0.01  # porosity below which it cannot be meant
+
+
+@dataclass(frozen=True)
+class Placement:
+    """The place of a volume along one axis of the box.
+
+    count   cells of the volume after cropping and coarsening
+    refine  cells of the box for each of them
+    mirror  whether a mirrored copy follows
+    pad     fluid cells before the volume and behind it
+    at      the lower end in the box
+    """
+
+    count: int
+    refine: int
+    mirror: bool
+    pad: int
+    at: float
+
+    @property
+    def size(self) -> int:
+        """The number of cells in the box, with fluid cells at both ends."""
+        return self.count * self.refine * (1 + self.mirror) + 2 * self.pad
+
+    def source(self, points: Any) -> Ints:
+        """The cell of the volume at each coordinate, -1 outside; shape of `points`."""
+        k = np.floor(np.asarray(points, np.float64) - self.at).astype(np.int64) - self.pad
+        half = self.count * self.refine
+        outside = (k < 0) | (k >= half * (1 + self.mirror))
+        k = np.where(k >= half, 2 * half - 1 - k, k) // self.refine
+        return np.where(outside, -1, k)
 
 
 @register("shapes", "voxels")
@@ -240,7 +271,7 @@ def _opened(
     return SolidPlanes(cubic(open_volume(source), dimensions, resample), dimensions, *options)
 
 
-def _looked_up(planes: SolidPlanes, slow: Index, inner: list[Index]) -> NDArray[np.bool_]:
+def _looked_up(planes: SolidPlanes, slow: Index, inner: list[Index]) -> Flags:
     """The solid cells at indices that broadcast; -1: fluid.
 
     slow: index of the plane; inner: (row, column) in it, in 2D (column,).
@@ -262,7 +293,7 @@ def _looked_up(planes: SolidPlanes, slow: Index, inner: list[Index]) -> NDArray[
     return found
 
 
-def _in_plane(plane: NDArray[np.bool_], index: list[Index]) -> NDArray[np.bool_]:
+def _in_plane(plane: Flags, index: list[Index]) -> Flags:
     """The solid cells of a plane at indices that broadcast; -1: fluid."""
     found = plane[tuple(index)]
     for each in index:

@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mpilbm.core.units import counted
-from mpilbm.solids.surfaces.polygons import triangles
-from mpilbm.solids.surfaces.text import (
+from mpilbm.solids import Floats, Ints
+from mpilbm.solids.surfaces import (
     LINE_END,
     Unreadable,
     as_ascii,
@@ -25,9 +24,8 @@ from mpilbm.solids.surfaces.text import (
     numbers,
     shown,
 )
+from mpilbm.solids.surfaces.triangles import triangles
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Words = Sequence[bytes]
 
 

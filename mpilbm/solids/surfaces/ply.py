@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.core.units import counted
-from mpilbm.solids.surfaces.polygons import triangles
-from mpilbm.solids.surfaces.text import (
+from mpilbm.solids import Floats, Ints
+from mpilbm.solids.surfaces import (
     LINE_END,
     Unreadable,
     is_number,
@@ -23,9 +23,7 @@ from mpilbm.solids.surfaces.text import (
     numbers,
     shown,
 )
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from mpilbm.solids.surfaces.triangles import triangles
 
 TYPES = {"char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4",
          "float": "f4", "double": "f8", "int8": "i1", "uint8": "u1", "int16": "i2", "uint16": "u2",

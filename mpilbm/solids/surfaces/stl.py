@@ -16,10 +16,10 @@ import re
 from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mpilbm.core.units import counted
-from mpilbm.solids.surfaces.text import (
+from mpilbm.solids import Floats, Ints
+from mpilbm.solids.surfaces import (
     LINE_END,
     Unreadable,
     as_ascii,
@@ -29,9 +29,6 @@ from mpilbm.solids.surfaces.text import (
     numbers,
     shown,
 )
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 HEADER, TRIANGLE = 84, 50  # bytes of a binary file
 RECORD = np.dtype([("normal", "<f4", 3), ("vertices", "<f4", (3, 3)), ("attribute", "<u2")])

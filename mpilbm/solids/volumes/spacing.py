@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.solids.volumes.volume import Volume
+from mpilbm.solids import Ints
+from mpilbm.solids.volumes import Volume
 
 EQUAL = 1e-3  # relative difference of sides that are equal
 MOST = 100  # ratio of sides
@@ -114,7 +115,7 @@ class Resampled:
             self.following = range(self.shape[0])[first][-1] + 1
         return values
 
-    def _planes(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
+    def _planes(self, numbers: Ints) -> NDArray[Any]:
         """Consecutive planes of the array."""
         first, last = int(numbers[0]), int(numbers[-1])
         kept = [self._plane[None]] if first == self._number else []
@@ -126,7 +127,7 @@ class Resampled:
         return values
 
 
-def _nearest(count: int, ratio: float) -> NDArray[np.int64]:
+def _nearest(count: int, ratio: float) -> Ints:
     """The voxel at the centre of each cube along an axis; ratio: voxel side over cube side."""
     cubes = max(1, round(count * ratio))
     return np.minimum(((np.arange(cubes) + 0.5) / ratio).astype(np.int64), count - 1)

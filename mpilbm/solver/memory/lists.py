@@ -10,9 +10,8 @@ from mpilbm.layouts.field_grid import FieldGrid
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundary_capabilities import Behind, Reads
 from mpilbm.solids.body_links import BodyLinks
-from mpilbm.solids.direct_writes import split_by_writes
 from mpilbm.solids.entry_list import EntryList, Writes
-from mpilbm.solids.mirrors import looked_at
+from mpilbm.solids.staging import looked_at, split_by_writes
 
 # of an entry: its cell int64, missing links uint32, row of values int32; its start in the staging
 # array int64, if its links are staged

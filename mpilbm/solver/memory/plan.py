@@ -14,8 +14,8 @@ from mpilbm.layouts.grid import Grid, velocity_grid
 from mpilbm.layouts.packed_cells import LONGEST_SIDE
 from mpilbm.parallel.slabs import Slab
 from mpilbm.solids.body_links import BodyLinks
-from mpilbm.solids.cell_counts import CELLS
 from mpilbm.solids.entry_list import EntryList
+from mpilbm.solids.solid_cells import CELLS
 from mpilbm.solver.memory.lists import body_bytes, list_bytes, wall_bytes
 
 BLOCK_BYTES = 2**27  # of the velocity of a block

@@ -14,12 +14,14 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import product
 from math import ceil, floor
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mpilbm.solids import Flags, Floats
+
+if TYPE_CHECKING:
+    from mpilbm.solids.shapes import Shape
 
 Corners = tuple[tuple[float, ...], tuple[float, ...]]  # lower and upper (x, y[, z])
 
@@ -28,44 +30,11 @@ JUST = 1e-9  # a distance in links at which a point is before a surface
 BISECTIONS = 52  # halvings of a step, down to rounding errors
 
 
-class Solid(Protocol):
-    """The methods of a shape that are used here, see solids/shapes."""
-
-    @property
-    def cuts(self) -> bool:
-        """Whether it has sheets."""
-
-    def first(self, points: Floats, step: Floats) -> Floats:
-        """Where links meet a sheet."""
-
-    def inside(self, x: Any, y: Any, z: Any = None) -> Any:
-        """Whether points are inside."""
-
-    def distance(self, points: NDArray[Any], step: NDArray[Any]) -> Floats:
-        """The distance of the surface."""
-
-    def bounds(self) -> Corners:
-        """The corners of a box around it."""
-
-
-class MovedSolid(Protocol):
-    """A solid in the coordinates of the box."""
-
-    def inside(self, *points: Any) -> Any:
-        """Whether points are inside."""
-
-    def distance(self, points: Floats, step: Floats) -> Floats:
-        """The distance of the surface."""
-
-    def bounds(self) -> Corners:
-        """The corners of a box around it."""
-
-
 @dataclass(frozen=True)
 class Image:
     """A shape moved by `shift`."""
 
-    shape: Solid
+    shape: "Shape"
     shift: tuple[float, ...]
 
     def inside(self, *points: Any) -> Any:
@@ -82,11 +51,8 @@ class Image:
 
     def bounds(self) -> Corners:
         """The corners of a box around the image."""
-        lower, upper = (
-            tuple(a + s for a, s in zip(corner, self.shift, strict=True))
-            for corner in self.shape.bounds()
-        )
-        return lower, upper
+        lower, upper = (np.add(corner, self.shift).tolist() for corner in self.shape.bounds())
+        return tuple(lower), tuple(upper)
 
     def _in_shape(self, points: Iterable[Any]) -> list[Any]:
         """Coordinates in the frame of the shape."""
@@ -97,16 +63,15 @@ class Image:
 class Cut:
     """An image of a shape without the points of other shapes in the box."""
 
-    image: MovedSolid
+    image: "Image | Cut"
     others: "Sequence[ShapeInBox]"
 
     def inside(self, *points: Any) -> Any:
         """Whether points are in the image and in none of the others."""
-        return reduce(
-            lambda found, other: found & ~other.inside(*points),
-            self.others,
-            self.image.inside(*points),
-        )
+        found = self.image.inside(*points)
+        for other in self.others:
+            found = found & ~other.inside(*points)
+        return found
 
     def distance(self, points: Floats, step: Floats) -> Floats:
         """The distance of the surface, see Shape.distance.
@@ -138,7 +103,7 @@ class ShapeInBox:
 
     def __init__(
         self,
-        images: Iterable[MovedSolid],
+        images: Iterable[Image | Cut],
         continues: Iterable[bool],
         domain: Any,
         sheets: Iterable[Image] = (),
@@ -149,7 +114,7 @@ class ShapeInBox:
         self._periodic = np.array(domain.periodic)[:, None]
 
     @classmethod
-    def of(cls, shape: Solid, domain: Any) -> Self:
+    def of(cls, shape: "Shape", domain: Any) -> Self:
         """A shape with its images."""
         sides = zip(*shape.bounds(), domain.size, domain.periodic, strict=True)
         shifts = [_shifts(*side) for side in sides]

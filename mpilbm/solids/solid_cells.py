@@ -13,7 +13,7 @@ from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab
 from mpilbm.solids import Flags, Floats, Ints
 from mpilbm.solids.masks import load_mask
-from mpilbm.solids.periodic_images import MovedSolid
+from mpilbm.solids.periodic_images import Cut, Image
 
 Piece = tuple[tuple[slice, ...], Flags]  # part of an array, and its solid cells
 
@@ -166,7 +166,7 @@ def _paint(
             np.copyto(ids[where], k + 1, where=solid)
 
 
-def _pieces(shape: MovedSolid, case: Case, begin: int, end: int) -> Iterator[Piece]:
+def _pieces(shape: Image | Cut, case: Case, begin: int, end: int) -> Iterator[Piece]:
     """Yield (slices, bool array of solid cells) of planes begin..end, covering a shape's bounds."""
     (_, all_rows, nx), lattice = case.shape, case.lattice
     lower, upper = shape.bounds()

@@ -134,86 +134,44 @@ def links_of(
 def link_data(
     case: Case, slab: Slab, per_link: PerLink, owners: tuple[Owner, ...], links: Links, listed: bool
 ) -> LinkData:
-    """Return the data that `per_link` requires; listed: see Layout.listed."""
-    find = {
-        LinkValue.DISTANCE: distances,
-        LinkValue.DISTANCE_CENTRAL: distances_between_cells,
-        LinkValue.DISTANCE_QUADRATIC: distances_for_parabola,
-        LinkValue.DISTANCE_ONLY: plain_distances,
-        LinkValue.NORMAL: along_normals,
-        LinkValue.MIRROR_AXES: mirror_axes,
-    }[per_link.value]
-    found, counts = find(case, owners, links)
-    mirror = None
-    if found.mirrored_axes is not None and listed:
-        mirror = mirrored(case, slab, links, found.mirrored_axes)
-    planes = 0 if per_link.behind is Behind.NOTHING else 2
+    """Return the data that `per_link` requires; listed: see Layout.listed.
+
+    q is 1/2 at faces, masks and shapes without a surface. It is replaced by 1/2 where nothing
+    streams in from the other side of the cell; except with DISTANCE_CENTRAL, only where q < 1/2.
+    DISTANCE_ONLY replaces nothing, and counts links whose cell x + c_i is not fluid.
+
+    For DISTANCE_QUADRATIC `linear` is True where x + c_i or x + 2 c_i is not fluid or lies beyond a
+    pressure jump, where the density differs. Links with q = 1/2 are not counted, because linear and
+    quadratic interpolation agree there.
+    """
+    value, planes = per_link.value, 0 if per_link.behind is Behind.NOTHING else 2
     behind = tuple(links.along(k)[0] for k in range(1, 1 + planes))
+    if value is LinkValue.NORMAL:
+        along = np.ones(len(links.at))
+        for shape, some in _with_surface(case, owners, links):
+            along[some] = along_normal(shape, links.at[some].T + 0.5, links.c[some].T)
+        return LinkData(along_normal=along, behind=behind)
+    if value is LinkValue.MIRROR_AXES:
+        axes = _crossed(case, links)
+        mirror = _mirrored(case, slab, links, axes) if listed else None
+        return LinkData(mirrored_axes=axes, behind=behind, mirror=mirror)
+    q, linear = _distances(case, owners, links), None
+    if value is LinkValue.DISTANCE_ONLY:
+        counted = [links.blocked & ~links.along(1)[1]]
+    else:
+        wrong = q != 0.5 if value is LinkValue.DISTANCE_CENTRAL else q < 0.5
+        counted = [wrong & links.blocked_behind]
+        q[counted[0]] = 0.5
+    if value is LinkValue.DISTANCE_QUADRATIC:
+        inside = links.along(1)[1] & links.along(2)[1]
+        linear = links.blocked_behind | ~inside | _beyond_jumps(case, links)
+        counted.append(linear & (q != 0.5))
+    counts = map(int, map(np.count_nonzero, counted))
     fallbacks = dict(zip(per_link.fallbacks, counts, strict=True))
-    return replace(found, behind=behind, mirror=mirror, fallbacks=fallbacks)
+    return LinkData(distance=q, linear=linear, behind=behind, fallbacks=fallbacks)
 
 
-Found = tuple[LinkData, tuple[int, ...]]  # data, and the number of links for each fallback
-
-
-def distances(case: Case, owners: tuple[Owner, ...], links: Links) -> Found:
-    """Return q, the distance to the wall in links, and the number of replaced values.
-
-    q is 1/2 at faces, masks and shapes without a surface. It is replaced by 1/2 where q < 1/2 and
-    nothing streams in from the other side of the cell.
-    """
-    q = _of_shapes(case, owners, links)
-    replaced = (q < 0.5) & links.blocked_behind
-    q[replaced] = 0.5
-    return LinkData(distance=q), (int(np.count_nonzero(replaced)),)
-
-
-def distances_between_cells(case: Case, owners: tuple[Owner, ...], links: Links) -> Found:
-    """Return q, replaced by 1/2 where nothing streams in from the other side of the cell.
-
-    The second result is the number of replaced values.
-    """
-    q = _of_shapes(case, owners, links)
-    replaced = (q != 0.5) & links.blocked_behind
-    q[replaced] = 0.5
-    return LinkData(distance=q), (int(np.count_nonzero(replaced)),)
-
-
-def plain_distances(case: Case, owners: tuple[Owner, ...], links: Links) -> Found:
-    """Return q, and the number of links whose cell x + c_i is not fluid."""
-    lacks = links.blocked & ~links.along(1)[1]
-    q = _of_shapes(case, owners, links)
-    return LinkData(distance=q), (int(np.count_nonzero(lacks)),)
-
-
-def distances_for_parabola(case: Case, owners: tuple[Owner, ...], links: Links) -> Found:
-    """Return q as `distances`, and the flag `linear`, with the numbers of links for both fallbacks.
-
-    linear is True where x + c_i or x + 2 c_i is not fluid or lies beyond a pressure jump, where the
-    density differs. Links with q = 1/2 do not count, because linear and quadratic interpolation
-    agree there.
-    """
-    found, (replaced,) = distances(case, owners, links)
-    q = found.distance
-    inside = links.along(1)[1] & links.along(2)[1]
-    linear = links.blocked_behind | ~inside | _beyond_jumps(case, links)
-    return replace(found, linear=linear), (replaced, int(np.count_nonzero(linear & (q != 0.5))))
-
-
-def along_normals(case: Case, owners: tuple[Owner, ...], links: Links) -> Found:
-    """Return c_i.n, 1 for shapes without a surface; there are no fallbacks."""
-    found = np.ones(len(links.at))
-    for shape, some in _with_surface(case, owners, links):
-        found[some] = along_normal(shape, links.at[some].T + 0.5, links.c[some].T)
-    return LinkData(along_normal=found), ()
-
-
-def mirror_axes(case: Case, owners: tuple[Owner, ...], links: Links) -> Found:
-    """Return the axes along which links are mirrored, see FreeSlip; there are no fallbacks."""
-    return LinkData(mirrored_axes=_crossed(case, links)), ()
-
-
-def _of_shapes(case: Case, owners: tuple[Owner, ...], links: Links) -> Floats:
+def _distances(case: Case, owners: tuple[Owner, ...], links: Links) -> Floats:
     """Return q where a shape with a surface defines it, otherwise 1/2."""
     q = np.full(len(links.at), 0.5)
     for shape, some in _with_surface(case, owners, links):
@@ -261,7 +219,7 @@ def _beyond_jumps(case: Case, links: Links) -> Flags:
     return (((there < 0) | (there >= np.array(case.domain.size))) & jumps).any(axis=1)
 
 
-def mirrored(case: Case, slab: Slab, links: Links, axes: Flags) -> MirrorSource:
+def _mirrored(case: Case, slab: Slab, links: Links, axes: Flags) -> MirrorSource:
     """Return the sources of the incoming populations of links mirrored along `axes`."""
     lattice = case.lattice
     m = links.c * axes

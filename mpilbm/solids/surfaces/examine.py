@@ -10,7 +10,6 @@ overlapping parts, where the line enters both, or leaves both.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
 
 import numpy as np
 
@@ -160,7 +159,6 @@ def _more(place: Place, points: Floats, dimensions: int) -> Place:
 
 
 SAMPLES = {2: 2**14, 3: 2**18}  # lines across a projection, by dimension
-TURBULENT = 5e5  # Reynolds number of transition at a flat plate
 
 
 def frontal_area(
@@ -191,15 +189,3 @@ def frontal_area(
     grid = np.stack([each.reshape(-1) for each in np.meshgrid(*centres, indexing="ij")])
     found = hits(np.stack([*triangles, surface.corners[axis]]), grid)
     return float(np.unique(found.line).size * np.prod(extent / counts))
-
-
-def y_plus(speed: float, length: float, viscosity: float) -> float:
-    """Return y+ = u_tau y / nu of the first cell centre, y = 1/2, at a flat plate.
-
-        u_tau = U sqrt(c_f / 2),  c_f = 0.664 / sqrt(Re) (laminar), 0.026 / Re^(1/7) (turbulent)
-
-    with Re = U length / nu and the turbulent law from Re = 5e5. [White, Viscous Fluid Flow]
-    """
-    number = speed * length / viscosity
-    friction = 0.664 / sqrt(number) if number < TURBULENT else 0.026 / number ** (1 / 7)
-    return speed * sqrt(friction / 2) * 0.5 / viscosity

@@ -326,7 +326,7 @@ def test_a_sheet_without_cells_is_no_finding(tmp_path):
     parts = []
     build.build(case, slab, look=lambda *given: parts.append(diagnose.find(*given)))
     geometry_findings.refuse(case, parts)
-    assert not geometry_findings.lost_bodies(case, parts)
+    assert not [*geometry_findings.lost_bodies(case, parts)]
     lines = [str(each) for each in case.bodies[0].shape.findings(case, "w", Flow(0.0, None))]
     assert len(lines) == 1
     assert "the sides of the bounding box are" in lines[0]

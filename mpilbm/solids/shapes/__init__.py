@@ -164,6 +164,22 @@ def around(centre: Sequence[float], half: Sequence[float]) -> Corners:
     return lower, tuple(c + h for c, h in zip(centre, half, strict=True))
 
 
+def along_and_across(points: Any, centre: Sequence[float], axis: str | None) -> tuple[Any, Any]:
+    """Return the offsets of points from a centre along an axis, 0 in 2D, and squared across it."""
+    offsets = [p - c for p, c in zip(points, centre, strict=True)]
+    along = 0 if len(offsets) == 2 else offsets.pop(number_of(axis))
+    return along, sum(offset**2 for offset in offsets)
+
+
+def wrong_axis(shape: "Shape", case: Case, in_2d: str, *keys: str) -> list[str]:
+    """A line if a shape has no `axis` in 3D, and for each of the keys that it has in 2D."""
+    if case.dimensions == 3:
+        missing = getattr(shape, "axis", None) is None
+        return ['axis is missing; give axis = "x", "y" or "z"'] if missing else []
+    given = {key: getattr(shape, key) for key in keys if getattr(shape, key) is not None}
+    return [f"{k} = {v!r} has no meaning in 2D, where {in_2d}; remove it" for k, v in given.items()]
+
+
 def number_of(axis: str | None) -> int:
     """Return 0, 1, 2 for x, y, z; raise ValueError for None, which `problems` refuses in 3D."""
     if axis is None:

@@ -1,4 +1,7 @@
-"""Half-way walls on faces of the box, for bulk kernels that apply them without boundary lists."""
+"""Half-way walls on faces of the box, for bulk kernels that apply them without boundary lists.
+
+With layouts that keep populations beyond the ends of rows, the step does so for x- and x+ too.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -170,12 +170,12 @@ def require_fluid(case: Case, cells: int) -> None:
     """Raise CaseError if the box has no fluid cells; cells: the sum of `fluid_cells`."""
     if cells:
         return
-    problems = ["body: found no fluid cell: the bodies fill the box; make a body smaller or, if a "
-                "mask is 1 in the fluid, invert the mask"]  # fmt: skip
-    shapes = {f"body.{body.label}.shape": body.shape for body in case.bodies if body.shape}
-    for where, shape in shapes.items():
-        found = shape.findings(case, where, Flow(0, None))
-        problems += [str(each) for each in found if each.severity == SERIOUS]  # a likely cause
+    fix = "make a body smaller or, if a mask is 1 in the fluid, invert the mask"
+    problems = [f"body: found no fluid cell: the bodies fill the box; {fix}"]
+    for body in case.bodies:
+        if body.shape:
+            found = body.shape.findings(case, f"body.{body.label}.shape", Flow(0, None))
+            problems += [str(each) for each in found if each.severity == SERIOUS]  # a likely cause
     raise CaseError(problems, path=case.path)
 
 

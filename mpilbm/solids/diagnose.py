@@ -1,4 +1,7 @@
-"""Detects suspicious or invalid geometry in each slab; geometry_findings reports it."""
+"""Detects suspicious or invalid geometry in each slab, also gaps and narrow channels.
+
+geometry_findings.py reports it for the whole box.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -141,8 +144,8 @@ def _gaps(case: Case, slab: Slab, ids: NDArray[Any], thin: bool) -> CellCount:
         for axis in range(case.lattice.D):
             narrow = around[1:-1].copy()
             for sign in (-1, 1):
-                beside = [neighbours(case, slab.begin + begin, around, c)
-                          for c in case.lattice.stencil if sign * c[axis] > 0]  # fmt: skip
+                ahead = [c for c in case.lattice.stencil if sign * c[axis] > 0]
+                beside = [neighbours(case, slab.begin + begin, around, c) for c in ahead]
                 np.greater(narrow, reduce(np.logical_or, beside), out=narrow)
             gap |= narrow
         found += CellCount.of_planes(gap, slab.begin + begin)
@@ -173,7 +176,12 @@ STEPS = range(-WIDEST, WIDEST + 1)
 
 
 def _narrow_channels(case: Case, slab: Slab, ids: NDArray[Any]) -> CellCount:
-    """The cells of a slab that lie in such channels; ids: see solids.padded_ids."""
+    """Count the fluid cells of a slab in channels 1 to 3 cells wide between solids.
+
+    A cell lies in a channel of w cells if, along one axis, it is one of w consecutive fluid cells
+    between two solid cells or walls. Planes of other slabs are computed if needed, so the count
+    does not depend on the partition. Staggered lattices (D3Q13) are not examined.
+    """
     thin, found = min(case.domain.size) <= WIDEST, NO_CELLS
     if case.lattice.staggered or not (thin or ids.any()):
         return found
@@ -219,13 +227,11 @@ def _narrow(window: Cells, walls: list[Padding], dimensions: int) -> Cells:
     solid = window[WIDEST : WIDEST + planes]
     found = _between({step: window[WIDEST + step :][:planes] for step in STEPS})
     for axis, wall in zip((1, 2)[3 - dimensions :], walls, strict=True):
-        width = [(WIDEST, WIDEST) if axis == a else (0, 0) for a in range(3)]
+        along, width = np.moveaxis(solid, axis, 0), [(WIDEST, WIDEST), (0, 0), (0, 0)]
         if wall == "wrap":
-            padded = np.pad(solid, width, mode="wrap")
+            along = np.pad(along, width, mode="wrap")
         else:
-            padded = np.pad(solid, width, constant_values=[wall if axis == a else (False, False)
-                                                           for a in range(3)])  # fmt: skip
-        along = np.moveaxis(padded, axis, 0)
+            along = np.pad(along, width, constant_values=[wall, (False, False), (False, False)])
         parts = {k: along[WIDEST + k : WIDEST + k + solid.shape[axis]] for k in STEPS}
         found |= np.moveaxis(_between(parts), 0, axis)
     return np.greater(found, solid)

@@ -1,4 +1,7 @@
-"""The entries of boundaries that one kernel handles: cells, links, and the data that it reads."""
+"""The entries of boundaries that one kernel handles: cells, links, and the data that it reads.
+
+`entry_lists` finds those of a slab and sorts them by kernel.
+"""
 
 import json
 from collections.abc import Iterable
@@ -231,9 +234,7 @@ def _entries(
     links, blocked = ownership.supplied[mine], ownership.blocked(cells)
     data, per_link = None, boundary.capabilities.per_link
     if per_link:
-        found = links_of(
-            case, slab, fluid, ownership.owners, cells, ownership.owner[mine], links, blocked
-        )
+        found = links_of(case, slab, fluid, ownership, mine, blocked)
         data = link_data(case, slab, per_link, owners, found, case.layout.listed)
         fallbacks |= data.fallbacks
     each = EntryList(

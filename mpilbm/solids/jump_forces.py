@@ -12,6 +12,7 @@ from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab, split
 from mpilbm.physics.lattices import AXES
 from mpilbm.solids import Flags, Floats, Ints
+from mpilbm.solids.body_links import BodyLinks
 from mpilbm.solids.build import Geometry
 from mpilbm.solids.entry_list import EntryList
 from mpilbm.solids.solid_cells import coordinates, padded_ids
@@ -62,10 +63,8 @@ class JumpForces:
               have no entry in a plane of the jump
     """
 
-    def __init__(
-        self, case: Case, slab: Slab, geometry: Geometry,
-        measured: tuple[EntryList, ...], groups: Ints, columns: int,
-    ):  # fmt: skip
+    def __init__(self, case: Case, slab: Slab, geometry: Geometry, links: BodyLinks, columns: int):
+        """columns: the number of sums, see MomentumExchange.start."""
         (jump,) = (boundary for boundary in case.boundaries if boundary.joins_faces)
         (value,) = jump.values().values()
         self._value = CellValue("rho_jump", value, case.dimensions)
@@ -73,28 +72,25 @@ class JumpForces:
         finder = _Finder(case, slab, geometry, "xyz".index(jump.where[0][0]))
         solids = [*finder.at_ends()]
         more = (np.stack([each.plane, each.body], 1) for each in solids)
-        self.groups = np.unique(np.concatenate([groups, *more]), axis=0)
+        self.groups = np.unique(np.concatenate([links.chunks.group, *more]), axis=0)
+        measured = tuple(each.entries for each in links.measured)
         entries = sum(each.cells.size for each in measured) * case.needs.by_cell
         self._shape = len(self.groups), entries, columns
         self._unit = self._zeros()  # for rho_jump = 1, if it is equal everywhere
         self._kept: list[CutLinks] = []  # otherwise
-        for links in chain(finder.of_entries(measured), solids):
+        for each in chain(finder.of_entries(measured), solids):
             if self._value.coordinates:
-                self._kept.append(links)
+                self._kept.append(each)
             else:
-                self._add(self._unit, links, links.each)
+                self._add(self._unit, each, each.each)
 
     @classmethod
     def find(
-        cls, case: Case, slab: Slab, geometry: Geometry,
-        measured: tuple[EntryList, ...], groups: Ints, columns: int,
-    ) -> "JumpForces | None":  # fmt: skip
-        """The share of the jump of a case: Case, None without a jump.
-
-        groups: those with entries. columns: the number of sums, see MomentumExchange.start.
-        """
+        cls, case: Case, slab: Slab, geometry: Geometry, links: BodyLinks, columns: int
+    ) -> "JumpForces | None":
+        """The share of the jump of a case, None without a jump."""
         jumps = any(boundary.joins_faces for boundary in case.boundaries)
-        return cls(case, slab, geometry, measured, groups, columns) if jumps else None
+        return cls(case, slab, geometry, links, columns) if jumps else None
 
     def _zeros(self) -> "Shares":
         groups, entries, columns = self._shape

@@ -71,10 +71,13 @@ class MovingLinks:
         c = np.array(lattice.c, np.float64)[link[:, 1]]
         place = centres(case, slab, cell) - c / 2
         given = tuple(
-            {n: values_from_file(value, each.where[0], case, slab, cell)
-             for n, value in each.values().items() if isinstance(value, Plane)}
+            {
+                name: values_from_file(value, each.where[0], case, slab, cell)
+                for name, value in each.values().items()
+                if isinstance(value, Plane)
+            }
             for each in walls
-        )  # fmt: skip
+        )
         row = row.reshape(-1)[1:]
         return cls(found, row.astype(np.int32), first, link, wall, place, walls, given)
 

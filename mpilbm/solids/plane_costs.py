@@ -1,4 +1,7 @@
-"""The time that each plane of a box takes in a step, for a partition into slabs of equal cost."""
+"""Slabs of equal cost: the time of each plane in a step, and how many planes a slab needs.
+
+A slab holds the cells that boundaries read inwards of its faces and behind its links.
+"""
 
 import numpy as np
 

@@ -1,4 +1,7 @@
-"""Computes the solid cells from shapes and masks of bodies; later bodies replace earlier ones."""
+"""Solid cells from shapes and masks of bodies: ids, fluid neighbours, counts and coordinates.
+
+Later bodies replace earlier ones.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -173,13 +176,11 @@ def _pieces(shape: Image | Cut, case: Case, begin: int, end: int) -> Iterator[Pi
     axes = {2: (1, None, 0), 3: (2, 1, 0)}[case.dimensions]  # plane, row, x -> coordinate
     limits = ((begin, end), (0, all_rows), (0, nx))
     apart = (1, 1, lattice.volume)  # nodes of the box from a cell to the next
-    ranges = [
-        # one more cell on each side, in case of rounding errors
-        limit if axis is None else tuple(int(cell) for cell in np.clip(
-            (np.floor((lower[axis] - 0.5) / n) - n + 1, np.ceil((upper[axis] - 0.5) / n) + 1),
-            *limit))
-        for axis, limit, n in zip(axes, limits, apart, strict=True)
-    ]  # fmt: skip
+    ranges = list(limits)
+    for k, (axis, n) in enumerate(zip(axes, apart, strict=True)):
+        if axis is not None:  # one more cell on each side, in case of rounding errors
+            a, b = np.floor((lower[axis] - 0.5) / n) - n + 1, np.ceil((upper[axis] - 0.5) / n) + 1
+            ranges[k] = int(np.clip(a, *limits[k])), int(np.clip(b, *limits[k]))
     (first, last), rows, row = ranges
     step = max(1, POINTS // max(1, (rows[1] - rows[0]) * (row[1] - row[0])))
     for plane in range(first, last, step):

@@ -1,4 +1,7 @@
-"""Finds the spheres at given points, through a grid of bins that list the spheres near them."""
+"""Packings of spheres: reads rows of a centre and a radius, and finds the spheres at given points.
+
+A grid of bins lists the spheres near each bin.
+"""
 
 from collections.abc import Iterator
 from functools import cached_property

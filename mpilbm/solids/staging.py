@@ -1,4 +1,6 @@
-"""Boundary links whose incoming populations can be written directly, without staging.
+"""How incoming populations are written: at once, exchanged between two links, or staged.
+
+Entries of mirrors are staged before all others, which read the staged populations.
 
 In memory, rows and x wrap around, and planes if one slab has all planes of a periodic axis. A link
 of a cell x that leaves the box along rows or x leads to a cell y at the opposite wall, and a link
@@ -10,9 +12,8 @@ of y leads back to x. In any layout the two links share two places:
 Two threads must not read and write these places at the same time. If the outgoing population
 returns unchanged, one entry handles both ends of the link by exchanging the two values. Links that
 leave the box along planes, and links to solid cells, do not share their places. Links that a sheet
-cuts do, in the same way, and are staged. Links that leave along x
-do not share them either if the step itself applies walls at rest at the ends of rows (see
-row_ends.py).
+cuts do, in the same way, and are staged. Links that leave along x do not share them either if the
+step itself applies walls at rest at the ends of rows (see box_walls.py).
 """
 
 from collections.abc import Sequence
@@ -137,7 +138,13 @@ NOT_STAGED = -1  # kernels compare places with 0
 
 @dataclass(frozen=True, eq=False)
 class MirroredLinks:
-    """The places of mirrored populations in the staging array.
+    """The places in the staging array of populations from free-slip faces (mirrors).
+
+    For other boundaries in the same cells a population from the mirror image counts as one that
+    streams in, so that the flow at an edge with an outlet equals that in a box of twice the width.
+    Entries of mirrors are therefore staged before all others, which read the staged populations. A
+    boundary that sets the whole cell sets these links too: it reads the staged populations, but
+    they are not written to the field (see Ownership.overruled).
 
     cells   int64 (n,), see `looked_at`
     places  int64 (n + 1, Q), as kernels read it: the place of each direction in the staging array,

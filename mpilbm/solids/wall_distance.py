@@ -13,7 +13,7 @@ from mpilbm.physics.boundary_capabilities import Behind, LinkValue, PerLink
 from mpilbm.solids import Flags, Floats, Ints
 from mpilbm.solids.link_set import LinkSet
 from mpilbm.solids.missing_links import sheets_of
-from mpilbm.solids.owners import Owner
+from mpilbm.solids.owners import Owner, Ownership
 from mpilbm.solids.solid_cells import coordinates
 
 LINKS = 2**16  # number of links whose distances are computed at a time
@@ -100,16 +100,12 @@ class LinkData:
 
 
 def links_of(
-    case: Case, slab: Slab, fluid: FluidPlane, owners: tuple[Owner, ...], cells: Ints, owner: Any,
-    links: LinkSet, blocked: LinkSet,
-) -> Links:  # fmt: skip
-    """Return the links of entries.
-
-    owners: all owners of the case; owner: places of those of the entries; blocked:
-    Ownership.blocked.
-    """
-    lattice, sheets = case.lattice, sheets_of(case, owners)
-    entry, i = links.unpack()
+    case: Case, slab: Slab, fluid: FluidPlane, ownership: Ownership, mine: Any, blocked: LinkSet
+) -> Links:
+    """Return the links that entries supply; blocked: Ownership.blocked of their cells."""
+    lattice, sheets = case.lattice, sheets_of(case, ownership.owners)
+    cells, owner = ownership.cells[mine], ownership.owner[mine]
+    entry, i = ownership.supplied[mine].unpack()
     at = coordinates(case, slab, cells[entry]).T
     c = np.array(lattice.c, np.int64)[i]
     size, periodic = np.array(case.domain.size), np.array(case.domain.periodic)

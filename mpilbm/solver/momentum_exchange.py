@@ -79,9 +79,7 @@ class MomentumExchange:
         self._ranges = links.chunks.ranges
         self.columns, self._first = force_columns(case), links.first_measured
         self.measured: tuple[EntryList, ...] = tuple(each.entries for each in links.measured)
-        self._jump = JumpForces.find(
-            case, fluid.slab, geometry, self.measured, links.chunks.group, self.columns
-        )
+        self._jump = JumpForces.find(case, fluid.slab, geometry, links, self.columns)
         self.groups = self._jump.groups if self._jump else links.chunks.group
         self._summed = _rows_of(links.chunks.group, self.groups)
         self.lists = BoundaryLists(

@@ -118,8 +118,8 @@ class Mesh(Shape):
             found._require_section()
             found._require_fit(case, findings.Given(self.scale, self.length, self.unit))
             if self.invert and not found.loaded.closed:
-                raise ValueError("is open, so that it has no outside to invert; remove invert, or "
-                                 "set repair = true")  # fmt: skip
+                fix = "remove invert, or set repair = true"
+                raise ValueError(f"is open, so that it has no outside to invert; {fix}")
         except ValueError as error:
             raise ValueError(f"'{self.file}' {error}") from None
         return found
@@ -198,10 +198,8 @@ class Mesh(Shape):
 
     def _sides(self) -> Corners:
         """The corners of the bounding box of the surface."""
-        D = len(self.at)
-        surface = self.surface
-        return (tuple(surface.lower.min(axis=1)[:D].tolist()),
-                tuple(surface.upper.max(axis=1)[:D].tolist()))  # fmt: skip
+        lower, upper = self.surface.lower.min(axis=1), self.surface.upper.max(axis=1)
+        return tuple(lower[: len(self.at)].tolist()), tuple(upper[: len(self.at)].tolist())
 
     def frontal_area(self, axis: int, domain: Any) -> float | None:
         """The share of lines that meet the surface, in cells^2; None if the fluid is inside."""

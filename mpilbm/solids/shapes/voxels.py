@@ -180,12 +180,12 @@ class Voxels(Shape):
             return []
         porosity, limit = max(0.0, 1 - planes.solid_share), values.threshold_text
         dark = values.share(values.numbers < float(limit))
-        return [Finding(
-            SERIOUS if porosity < CLOSED else WARNING, where,
+        text = (
             f"{len(values.numbers)} values, porosity {porosity:.3f}: all values but 0 are solid; "
             f"for a grey scan give solid = '>= {limit}' (threshold of Otsu, porosity {dark:.3f}), "
-            f"or '< {limit}' if the solid is dark; for labels give solid = '!= 0'",
-        )]  # fmt: skip
+            f"or '< {limit}' if the solid is dark; for labels give solid = '!= 0'"
+        )
+        return [Finding(SERIOUS if porosity < CLOSED else WARNING, where, text)]
 
     def _misplaced(self, case: Case, where: str) -> list[Finding]:
         """A note if the volume and the box differ in size or place."""
@@ -195,12 +195,12 @@ class Voxels(Shape):
             return []
         size, corner = (" x ".join(f"{n:.0f}" for n in each) for each in (self._size(), box))
         at = ", ".join(f"{a:g}" for a in lower)
-        return [Finding(
-            NOTE, where,
+        text = (
             f"the volume has {size} cells from ({at}), after crop, coarsen, refine, mirror and "
             f"pad; the box has {corner}: cells outside the volume are fluid, and cells of the "
-            "volume outside the box are not used",
-        )]  # fmt: skip
+            "volume outside the box are not used"
+        )
+        return [Finding(NOTE, where, text)]
 
     def inside(self, x: Any, y: Any, z: Any = None) -> Any:
         """Whether each point is in a solid voxel; CaseError for data that cannot be read."""
@@ -236,11 +236,11 @@ class Voxels(Shape):
         for problem in self.problems(case):
             raise ValueError(problem)
         if min(self._pads(case.dimensions)) < 0:
-            raise ValueError(f"pad = {self.pad} is negative; allowed: 0 or more; remove voxels "
-                             "with crop")  # fmt: skip
+            allowed = "allowed: 0 or more; remove voxels with crop"
+            raise ValueError(f"pad = {self.pad} is negative; {allowed}")
         if self.coarsen > 1 and self.refine > 1:
-            raise ValueError(f"has coarsen = {self.coarsen} and refine = {self.refine}; allowed: "
-                             "one of them; remove the other")  # fmt: skip
+            given = f"coarsen = {self.coarsen} and refine = {self.refine}"
+            raise ValueError(f"has {given}; allowed: one of them; remove the other")
 
     def _pads(self, dimensions: int) -> tuple[int, ...]:
         return self.pad if isinstance(self.pad, tuple) else (self.pad,) * dimensions

@@ -78,9 +78,9 @@ def not_a_number(line: int, word: bytes) -> Unreadable:
             "replace the commas, or set the language of the exporting program to English",
         )
     if b"," in word:
-        return Unreadable(f"{where} has a comma; allowed: spaces between numbers",
-                          "replace the commas by spaces")  # fmt: skip
+        reason = f"{where} has a comma; allowed: spaces between numbers"
+        return Unreadable(reason, "replace the commas by spaces")
     if FORTRAN.fullmatch(word):
-        return Unreadable(f"{where} has the exponent D of Fortran; allowed: E",
-                          "replace D by E in the numbers")  # fmt: skip
+        reason = f"{where} has the exponent D of Fortran; allowed: E"
+        return Unreadable(reason, "replace D by E in the numbers")
     return Unreadable(f"{where} is not a number")

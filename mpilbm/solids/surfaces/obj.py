@@ -101,8 +101,8 @@ def _problem(lines: Sequence[bytes], count: int) -> Unreadable:
             if wrong is not None:
                 return not_a_number(number, wrong)
             if len(words) < 3:
-                return Unreadable(f"line {number}: a vertex has {counted(len(words), 'number')}; "
-                                  "allowed: 3 or more")  # fmt: skip
+                found = counted(len(words), "number")
+                return Unreadable(f"line {number}: a vertex has {found}; allowed: 3 or more")
         elif kind == b"f":
             reason = _wrong_face([kind, *words], before, count)
             if reason:

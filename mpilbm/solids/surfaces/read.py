@@ -1,4 +1,15 @@
-"""Reads a triangulated surface from a file, checks it, and repairs it if asked to."""
+"""Reads a triangulated surface from a file, checks it, and repairs it if asked to.
+
+A surface that is not closed, or that contains triangles twice, is repaired in these steps:
+
+1. Vertices closer than CLOSE times the longest side of the bounding box become one. Triangles that
+   collapse to an edge by this are dropped.
+2. Triangles that repeat earlier ones are dropped.
+3. Loose parts are dropped: flat parts that share no vertex with others, and single triangles whose
+   edges are all open.
+4. Holes are filled: of three or four edges by one or two triangles, larger ones by a fan around
+   the centre of their edges. Each vertex has an even number of open edges, so the result is closed.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -52,8 +63,8 @@ def _problem(found: Triangles, edges: Ints, twice: Ints) -> str:
     where = first_at(found.vertices[found.faces[twice[0]]]) if twice.size else ""
     copies = f"{counted(twice.size, 'triangle')} more than once, {where}"
     if not len(edges):
-        return (f"{copies}; allowed: once; remove the copies in the program that made it, or set "
-                "repair = true, which removes them")  # fmt: skip
+        fix = "in the program that made it, or set repair = true, which removes them"
+        return f"{copies}; allowed: once; remove the copies {fix}"
     also = f" ({counted(twice.size, 'triangle')} more than once)" if twice.size else ""
     return (
         f"{open_text(edges, found.vertices)}{also}; allowed: a closed surface, in which "
@@ -86,8 +97,8 @@ def _loaded(path: Path) -> tuple[Floats, Ints]:
         )
     if faces.min() < 0 or faces.max() >= len(vertices):
         wrong = faces.min() if faces.min() < 0 else faces.max()
-        raise ValueError(f"has a face with vertex {wrong} (counted from 0) of {len(vertices)}; "
-                         f"{AGAIN}")  # fmt: skip
+        vertex = f"vertex {wrong} (counted from 0) of {len(vertices)}"
+        raise ValueError(f"has a face with {vertex}; {AGAIN}")
     wrong = ~(np.abs(vertices[faces]) < LARGEST).all(axis=(1, 2))
     if wrong.any():
         raise ValueError(
@@ -159,12 +170,12 @@ def _close(vertices: Floats, tolerance: float) -> Ints:
         order = np.lexsort(cell.T)
         same = (cell[order[1:]] == cell[order[:-1]]).all(axis=1)
         pairs.append(np.stack([order[1:][same], order[:-1][same]], axis=1))
-    return components(np.concatenate(pairs), len(vertices))
+    return components(np.concatenate(pairs).T, len(vertices))
 
 
 def _flat_parts(vertices: Floats, faces: Ints, tolerance: float) -> Flags:
     """Whether each triangle is in an open, flat part that shares no vertex with other parts."""
-    part = components(faces[:, [0, 1, 1, 2]].reshape(-1, 2), len(vertices))
+    part = components(faces[:, [0, 1, 1, 2]].reshape(-1, 2).T, len(vertices))
     is_open = np.unique(part[open_edges(faces)])
     order = np.argsort(part[faces[:, 0]], kind="stable")
     parts, begin = np.unique(part[faces[order, 0]], return_index=True)
@@ -198,7 +209,7 @@ def _loose(faces: Ints) -> Flags:
 def _filled(vertices: Floats, faces: Ints) -> tuple[Floats, Ints, int]:
     """Vertices and faces with the holes filled, and the number of holes."""
     edges = _against(faces, open_edges(faces))
-    hole = components(edges, len(vertices))[edges[:, 0]]
+    hole = components(edges.T, len(vertices))[edges[:, 0]]
     order = np.argsort(hole, kind="stable")
     names, begin = np.unique(hole[order], return_index=True)
     added, centres = [faces], [vertices]

@@ -38,15 +38,12 @@ BLOCK = 1 << 15  # facets that are converted to numbers together
 
 NUMBER = ""  # in FACET_WORDS
 VERTEX = ("vertex", NUMBER, NUMBER, NUMBER)
-FACET_WORDS = ("facet", "normal", NUMBER, NUMBER, NUMBER, "outer", "loop", *VERTEX, *VERTEX,
-               *VERTEX, "endloop", "endfacet")  # fmt: skip
+HEAD_WORDS = ("facet", "normal", NUMBER, NUMBER, NUMBER, "outer", "loop")
+FACET_WORDS = (*HEAD_WORDS, *VERTEX, *VERTEX, *VERTEX, "endloop", "endfacet")
 NORMALS = range(2, 5)  # of these words; normals are not used
 _VERTEX = rb"vertex" + 3 * rb"\s+([^\s_]+)" + rb"\s+"
-FACET = re.compile(
-    rb"\s*facet\s+normal" + 3 * rb"\s+\S+" + rb"\s+outer\s+loop\s+" + 3 * _VERTEX
-    + rb"end\s*loop\s+end\s*facet(?=\s|\Z)",
-    re.IGNORECASE,
-)  # fmt: skip
+_HEAD = rb"\s*facet\s+normal" + 3 * rb"\s+\S+" + rb"\s+outer\s+loop\s+"
+FACET = re.compile(_HEAD + 3 * _VERTEX + rb"end\s*loop\s+end\s*facet(?=\s|\Z)", re.IGNORECASE)
 SOLID = re.compile(rb"\s*solid(?=\s|\Z)", re.IGNORECASE)
 ENDSOLID = re.compile(rb"\s*end\s*solid(?=\s|\Z)", re.IGNORECASE)
 IGNORED = re.compile(rb"\s*(?:color\b|#)[^\r\n]*", re.IGNORECASE)  # lines that some programs add

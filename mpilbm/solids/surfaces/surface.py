@@ -1,4 +1,21 @@
-"""A surface in cell coordinates: which points are inside it, and where links meet it."""
+"""A surface in cell coordinates: which points are inside it, and where links meet it.
+
+Both follow from intersections of parallel lines with triangles, in double precision and without
+gaps. These are given in coordinates (u, v, s), in which the lines are parallel to s. In the plane
+(u, v) a line is a point. It meets a triangle if the half line from that point towards +u crosses an
+odd number of the triangle's edges. An edge counts if
+
+    v_lo <= v < v_hi   and   (u_hi - u_lo) (v - v_lo) - (v_hi - v_lo) (u - u_lo) > 0
+
+with its end points ordered by v. The two triangles at an edge evaluate this with the same numbers.
+The number of triangles that a line meets is therefore even for every closed surface, whatever the
+rounding errors, and a line through an edge or a vertex is counted like one beside it. A part of
+the surface that is parallel to an axis belongs to the solid at its lower end only, as in `box`.
+
+The ray tracer Embree finds the same cells for bodies in general position, but works in single
+precision without a rule for such ties: of a box of 20 x 10 x 30 cells whose faces pass through cell
+centres it decides 820 of 6,000 cells differently (embreex 4.4.0).
+"""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -29,9 +46,9 @@ def hits(triangles: Floats, lines: Floats) -> Hits:
 
     triangles: (3, 3, n), the coordinates u, v, s of the three corners. lines: (2, m), u and v.
     """
+    none = np.empty(0, np.int64)
     pairs = [_met(triangles, lines, *block) for block in _near(triangles, lines)]
-    triangle, line = (np.concatenate([np.empty(0, np.int64), *each])
-                      for each in (list(zip(*pairs, strict=True)) or ((), ())))  # fmt: skip
+    triangle, line = (np.concatenate(each) for each in zip((none, none), *pairs, strict=True))
     s = _positions(triangles, lines, triangle, line)
     order = np.lexsort((triangle, s, line))
     return Hits(line[order], s[order], triangle[order])

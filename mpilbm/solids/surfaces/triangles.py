@@ -1,4 +1,4 @@
-"""A triangulated surface, and what its edges and triangles have in common."""
+"""Triangles of a surface: edges, repetitions, connected parts, polygons, place in the box."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -93,19 +93,17 @@ def repeated(faces: Ints) -> Flags:
     return nothing
 
 
-def components(pairs: Ints, size: int) -> Ints:
-    """Return for each of `size` points the smallest point to which pairs (k, 2) connect it."""
-    label = np.arange(size)
-    while True:
-        low = label[pairs].min(axis=1)
-        before = label.copy()
-        for column in (0, 1):
-            np.minimum.at(label, before[pairs[:, column]], low)
-            np.minimum.at(label, pairs[:, column], low)
-        while not np.array_equal(label, label[label]):
-            label = label[label]
-        if np.array_equal(label, before):
-            return label
+def components(pairs: Ints | Sequence[Ints], size: int) -> Ints:
+    """Return for each of `size` points the smallest one to which pairs, two (k,), connect it."""
+    root, (a, b) = np.arange(size), pairs
+    while a.size:
+        low, high = np.minimum(root[a], root[b]), np.maximum(root[a], root[b])
+        apart = low < high
+        a, b = a[apart], b[apart]
+        np.minimum.at(root, high[apart], low[apart])
+        while (root[root] != root).any():
+            root = root[root]
+    return root
 
 
 FLAT = 1e-6  # part of the area of a polygon by which it may be concave at a corner of a fan
@@ -115,6 +113,10 @@ BLOCK = 2**18  # polygons that are examined together
 
 def triangles(corners: Ints, lengths: Ints, vertices: Floats) -> Ints:
     """Return the triangles (n, 3) of polygons, of each two fewer than it has corners.
+
+    A convex polygon becomes a fan around its first corner. From other polygons ears are cut: a
+    corner and its neighbours, if the polygon is convex there and no other corner lies in this
+    triangle. A fan would cover places outside such a polygon twice, which look like a sheet.
 
     corners: the vertices of all polygons, one polygon after another; lengths: their numbers of
     corners, 3 or more; vertices (m, 3). Of a convex quadrilateral a b c d they are a b c and c d a.

@@ -69,8 +69,8 @@ class Volume:
         if dimensions == 2 and len(array.shape) == 3 and array.shape[0] == 1:
             return replace(self, array=array[0])
         if len(array.shape) != dimensions:
-            raise ValueError(f"has {len(array.shape)} dimensions, shape {tuple(array.shape)}; "
-                             f"allowed: {dimensions} in {dimensions}D")  # fmt: skip
+            found = f"{len(array.shape)} dimensions, shape {tuple(array.shape)}"
+            raise ValueError(f"has {found}; allowed: {dimensions} in {dimensions}D")
         return self
 
     def start(self, first: int) -> int:

@@ -57,11 +57,10 @@ def chosen(source: Source, names: list[str], what: str) -> str:
         return names[0]
     listed = ", ".join(names[:10]) + (", …" if len(names) > 10 else "") if names else "none"
     if source.item:
-        raise ValueError(f"is missing: {source.path.name} has no {what} of this name; "
-                         f"it has {listed}")  # fmt: skip
-    raise ValueError(
-        f"has {len(names)} {what}s; name one as {source.path.name}:NAME; it has {listed}"
-    )
+        missing = f"{source.path.name} has no {what} of this name"
+        raise ValueError(f"is missing: {missing}; it has {listed}")
+    fix = f"name one as {source.path.name}:NAME"
+    raise ValueError(f"has {len(names)} {what}s; {fix}; it has {listed}")
 
 
 def _array(path: Path, info: zipfile.ZipInfo, header: Header, begin: int) -> Any:
@@ -69,11 +68,11 @@ def _array(path: Path, info: zipfile.ZipInfo, header: Header, begin: int) -> Any
     shape, fortran, dtype = header
     stored, needed = info.file_size - begin, array_bytes(shape, dtype)
     if stored != needed:
-        raise ValueError(f"is damaged: an array of shape {shape} and type {dtype.name} has "
-                         f"{needed} bytes, found {stored}; {AGAIN}")  # fmt: skip
+        what = f"an array of shape {shape} and type {dtype.name}"
+        raise ValueError(f"is damaged: {what} has {needed} bytes, found {stored}; {AGAIN}")
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ValueError("has a compression that NumPy does not write; save it by np.savez or "
-                         "np.savez_compressed")  # fmt: skip
+        fix = "save it by np.savez or np.savez_compressed"
+        raise ValueError(f"has a compression that NumPy does not write; {fix}")
     if info.compress_type == zipfile.ZIP_DEFLATED:
         if fortran:  # planes are not contiguous, so the array is read as a whole
             require_stored(info.file_size, info.compress_size)

@@ -1,4 +1,7 @@
-"""Reads grey images by Pillow and tifffile: one image in 2D, a folder of images in 3D."""
+"""Reads grey images by Pillow and tifffile: one image in 2D, a folder or a TIFF stack in 3D.
+
+TIFF stacks are mapped into memory if possible, otherwise read page by page.
+"""
 
 import logging
 import re
@@ -32,8 +35,8 @@ def folder(source: Source) -> Volume:
     paths = [each for each in source.path.iterdir() if each.suffix.lower() in ENDINGS]
     paths = sorted((each for each in paths if not each.name.startswith(".")), key=_natural)
     if not paths:
-        raise ValueError(f"is a folder without images; allowed: {', '.join(ENDINGS)}; name the "
-                         "folder of the slices")  # fmt: skip
+        allowed = f"allowed: {', '.join(ENDINGS)}; name the folder of the slices"
+        raise ValueError(f"is a folder without images; {allowed}")
     images = ImageFolder(paths)
     return Volume(images, 1, (*images.first.spacing, nan), images.first.notes)
 
@@ -51,9 +54,9 @@ class ImageFolder(Pages):
         """Image k; ValueError if its size or type is not that of the first one."""
         image = np.asarray(self._read(k).array[:])
         if (image.shape, image.dtype) != (self.shape[1:], self.dtype):
-            kinds = _size(self.shape[1:], self.dtype), _size(image.shape, image.dtype)
-            raise ValueError(f"has images that differ: {self.paths[0].name} is {kinds[0]}, "
-                             f"{self.paths[k].name} is {kinds[1]}; save all alike")  # fmt: skip
+            first = f"{self.paths[0].name} is {_size(self.shape[1:], self.dtype)}"
+            this = f"{self.paths[k].name} is {_size(image.shape, image.dtype)}"
+            raise ValueError(f"has images that differ: {first}, {this}; save all alike")
         return image
 
     def _read(self, k: int) -> Volume:
@@ -106,8 +109,8 @@ WHITE_IS_ZERO, PALETTE = 0, 3  # PhotometricInterpretation
 X_RESOLUTION, Y_RESOLUTION = 282, 283  # tags: pixels per unit
 OME_PIXELS = re.compile(r"<(?:\w+:)?Pixels\s[^>]*>")
 OME_SIZE = re.compile(r"PhysicalSize([XYZ])(Unit)?\s*=\s*[\"']([^\"']*)")
-METRES = {"Å": 1e-10, "nm": 1e-9, "µm": 1e-6, "\u03bcm": 1e-6, "um": 1e-6, "mm": 1e-3, "cm": 1e-2,
-          "m": 1.0}  # fmt: skip
+METRES = {"Å": 1e-10, "nm": 1e-9, "µm": 1e-6, "\u03bcm": 1e-6, "um": 1e-6}
+METRES |= {"mm": 1e-3, "cm": 1e-2, "m": 1.0}
 IMAGEJ_UNITS = 1_000_000  # for which ImageJ writes a number of pixels, rounded down
 
 
@@ -123,16 +126,16 @@ def stack(source: Source) -> Volume:
             convert, note = _meaning(first)
             lost = sum(page is None for page in pages) if file.is_ome else 0
         if not pages:
-            raise ValueError(f"has {len(file.series)} series of pages; allowed: one, with pages of "
-                             "equal size and type; save the stack alone")  # fmt: skip
+            allowed = "allowed: one, with pages of equal size and type; save the stack alone"
+            raise ValueError(f"has {len(file.series)} series of pages; {allowed}")
         if lost:
             raise ValueError(
                 f"is incomplete: {lost} of its {len(pages)} pages are in other files of the same "
                 "OME set, which are missing; copy them to its folder"
             )
         if len(shape) not in (2, 3) or "S" in axes:
-            raise ValueError(f"has pages of shape {shape[-3:]} with the axes {axes}; "
-                             "allowed: grey images, one number per voxel; convert it")  # fmt: skip
+            allowed = "allowed: grey images, one number per voxel; convert it"
+            raise ValueError(f"has pages of shape {shape[-3:]} with the axes {axes}; {allowed}")
         dtype = np.dtype(first.dtype).newbyteorder(file.byteorder)
         if begin is not None:
             array: Any = mapped(source.path, dtype, shape, begin)
@@ -211,8 +214,8 @@ class TiffPages(Pages):
         self.pages, self.shape = pages, shape
         self.dtype = np.dtype(pages[0].dtype)
         if len(shape) == 3 and len(pages) != shape[0]:
-            raise ValueError(f"has {len(pages)} pages for {shape[0]} planes; allowed: "
-                             "a page for each plane; save it again")  # fmt: skip
+            allowed = "allowed: a page for each plane; save it again"
+            raise ValueError(f"has {len(pages)} pages for {shape[0]} planes; {allowed}")
 
     def page(self, k: int) -> NDArray[Any]:
         """Page k."""
@@ -242,8 +245,8 @@ def _meaning(page: Any) -> tuple[Callable[[NDArray[Any]], NDArray[Any]] | None, 
     kind = np.dtype(page.dtype).kind
     if page.photometric == WHITE_IS_ZERO:
         if kind not in "bu":
-            return None, ("0 is white in this file (WhiteIsZero), but values of type "
-                          f"{page.dtype} have no largest one: they are not inverted")  # fmt: skip
+            why = f"values of type {page.dtype} have no largest one: they are not inverted"
+            return None, f"0 is white in this file (WhiteIsZero), but {why}"
         most = (1 << int(page.bitspersample)) - 1
         note = f"0 is white in this file (WhiteIsZero): a stored v is read as {most} - v"
         return (np.logical_not if kind == "b" else lambda values: most - values), note
@@ -287,8 +290,8 @@ def _of_ome(metadata: str) -> tuple[float, ...]:
     An unknown unit, such as "pixel", is used if all sides have it.
     """
     pixels = OME_PIXELS.search(metadata)
-    found = {axis + unit: unescape(value)
-             for axis, unit, value in OME_SIZE.findall(pixels[0] if pixels else "")}  # fmt: skip
+    sizes = OME_SIZE.findall(pixels[0] if pixels else "")
+    found = {axis + unit: unescape(value) for axis, unit, value in sizes}
     units = {axis: found.get(f"{axis}Unit", "µm") for axis in "XYZ" if axis in found}
     metres = METRES if len(set(units.values())) > 1 else dict.fromkeys(units.values(), 1.0)
     return tuple(_ome_side(found.get(axis, ""), metres.get(units.get(axis, ""))) for axis in "XYZ")

@@ -102,8 +102,8 @@ class SolidPlanes:
             a, b = begin + k * n, begin + end * n
             values = array[(slice(a, b), *inner)]
             if values.dtype.kind == "f" and np.isnan(values).any():
-                raise ValueError(f"has nan in planes {a} to {b - 1}, which is neither solid nor "
-                                 "fluid; replace it")  # fmt: skip
+                what = "which is neither solid nor fluid; replace it"
+                raise ValueError(f"has nan in planes {a} to {b - 1}, {what}")
             self._keep(k, self._coarse(self.solid(values)))
 
     def _coarse(self, solid: Flags) -> Flags:

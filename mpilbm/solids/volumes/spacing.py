@@ -34,9 +34,11 @@ def of_directions(vectors: Sequence[Vector], key: str) -> tuple[Vector, tuple[st
     stored = "xyz"[: len(vectors)]
     if all(name in ("?", axis) for name, axis in zip(names, stored, strict=True)):
         return sides, ()
-    note = (f"{key} of its header places the stored axes {', '.join(stored)} along "
-            f"{', '.join(names)} of the scanner; the stored axes are used; transpose or flip the "
-            "file for those of the scanner")  # fmt: skip
+    note = (
+        f"{key} of its header places the stored axes {', '.join(stored)} along {', '.join(names)} "
+        "of the scanner; the stored axes are used; transpose or flip the file for those of the "
+        "scanner"
+    )
     return sides, (note,)
 
 
@@ -67,9 +69,9 @@ def cubic(volume: Volume, dimensions: int, resample: bool | None) -> Volume:
         note = f"the voxels have the sides {text} and are used as cubes (resample = false)"
         return replace(volume, notes=(*volume.notes, note))
     if max(known) > MOST * least:
-        raise ValueError(f"has voxels with the sides {text} (the shortest is 1); allowed: a ratio "
-                         f"of {MOST} at most; correct the spacing in the file, or set resample = "
-                         "false to use them as cubes")  # fmt: skip
+        fix = "correct the spacing in the file, or set resample = false to use them as cubes"
+        allowed = f"allowed: a ratio of {MOST} at most; {fix}"
+        raise ValueError(f"has voxels with the sides {text} (the shortest is 1); {allowed}")
     array = Resampled(volume.array, [side / least if isfinite(side) else 1.0 for side in sides])
     size = " x ".join(map(str, reversed(array.shape)))
     if resample is None:

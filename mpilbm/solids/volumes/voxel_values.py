@@ -1,4 +1,4 @@
-"""The values of voxels and their shares, and a threshold between pore and solid."""
+"""The values of voxels: their shares, a threshold between pore and solid, and which are solid."""
 
 import operator
 import re
@@ -150,8 +150,8 @@ def condition(solid: str | Sequence[int] | None, dtype: np.dtype) -> Condition:
         wrong = [label for label in solid if values and not values[0] <= label <= values[1]]
         if not solid or wrong:
             found = f"the label {wrong[0]}" if wrong else "no label"
-            raise ValueError(f"has type {dtype.name}, but solid contains {found}; allowed: labels"
-                             f"{_span(values)}; change solid")  # fmt: skip
+            allowed = f"allowed: labels{_span(values)}; change solid"
+            raise ValueError(f"has type {dtype.name}, but solid contains {found}; {allowed}")
         return lambda array: np.isin(array, np.array(solid))
     holds, limits = _parsed(solid)
     near = {f(limit) + step for limit in limits for f in (floor, ceil) for step in (-1, 0, 1)}
@@ -159,8 +159,8 @@ def condition(solid: str | Sequence[int] | None, dtype: np.dtype) -> Condition:
         held = {bool(holds(min(max(each, values[0]), values[1]))) for each in (*near, *values)}
         if len(held) == 1:
             all_or_no = "all values" if held == {True} else "no value"
-            raise ValueError(f"has type {dtype.name}, for which solid = '{solid}' holds for "
-                             f"{all_or_no}{_span(values)}; change solid")  # fmt: skip
+            holds_for = f"solid = '{solid}' holds for {all_or_no}{_span(values)}"
+            raise ValueError(f"has type {dtype.name}, for which {holds_for}; change solid")
     return lambda array: holds(array.view(np.uint8) if array.dtype.kind == "b" else array)
 
 

@@ -15,7 +15,7 @@ from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.boundary_capabilities import Reads
-from mpilbm.solids import Flags, Ints
+from mpilbm.solids import Ints
 from mpilbm.solids.entry_list import EntryList
 from mpilbm.solids.link_set import LinkSet
 from mpilbm.solids.owners import owners_of
@@ -78,15 +78,12 @@ class BoxWalls:
 
     def others(self, lists: Sequence[EntryList]) -> tuple[EntryList, ...]:
         """Return the entry lists without cells that have links to these walls only."""
-        held = [self._held(each) for each in lists]
-        touched = [each.cells[~mine] for each, mine in zip(lists, held, strict=True)]
-        cells = np.unique(np.concatenate([*touched, np.empty(0, np.int64)]))
+        touched = [np.empty(0, np.int64)]
+        for each in lists:
+            free = np.array([owner.place not in self.owners for owner in each.owners], bool)
+            touched.append(each.cells[free[each.member]])
+        cells = np.unique(np.concatenate(touched))
         return tuple(each.only(np.flatnonzero(np.isin(each.cells, cells))) for each in lists)
-
-    def _held(self, entries: EntryList) -> Flags:
-        """Whether each entry belongs to one of these walls."""
-        mine = np.array([owner.place in self.owners for owner in entries.owners], bool)
-        return mine[entries.member]
 
 
 def _constant_velocity(boundary: Boundary) -> tuple[float, ...] | None:

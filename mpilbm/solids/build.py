@@ -44,7 +44,7 @@ class Geometry:
     lists         the boundary entries, see EntryList
     fluid_cells   int64 (planes,), the number of fluid cells of each plane
     find_flags    a function that returns `flags`
-    around, beside, wraps  see solids.surroundings
+    around, beside, wraps  see solid_cells.surroundings
     of_scalars    the boundary entries of each scalar
     """
 
@@ -239,6 +239,5 @@ def bodies_problems(case: Case) -> list[str]:
 
 
 def _fluid_cells(solid: NDArray[Any]) -> Ints:
-    """int64 (planes,): the fluid cells of each plane."""
     counts = [plane.size - np.count_nonzero(plane) for plane in solid]
     return np.array(counts, np.int64)

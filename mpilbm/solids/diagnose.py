@@ -61,7 +61,7 @@ class Diagnosis:
 def find(
     case: Case, slab: Slab, ids: NDArray[Any], lists: Sequence[EntryList], overlaps: dict
 ) -> Diagnosis:
-    """Return the diagnosis of a slab from its entry lists and ids, see solids.padded_ids."""
+    """Return the diagnosis of a slab from its entry lists and ids, see solid_cells.padded_ids."""
     solid = ids[1:-1]
     thin = min(case.domain.size) == 1
     found = Diagnosis(
@@ -84,7 +84,6 @@ def find(
 
 
 def _wall_links(entries: EntryList) -> int:
-    """The number of links of a list to no-slip walls."""
     drags = np.array([isinstance(each, Wall) for each in entries.boundaries], bool)
     whole = entries.boundary.capabilities.whole_cell
     links = entries.blocked if whole else entries.links
@@ -95,10 +94,8 @@ def _fallbacks(lists: Sequence[EntryList]) -> dict[tuple[str, str], int]:
     """{(name, fallback): number of links or cells}, without zeros."""
     found: Counter[tuple[str, str]] = Counter()
     for each in lists:
-        for fallback, count in each.fallbacks.items():
-            if count:
-                found[each.boundary.name, fallback] += count
-    return dict(found)
+        found.update({(each.boundary.name, key): count for key, count in each.fallbacks.items()})
+    return dict(+found)
 
 
 def _marked(lists: Sequence[EntryList]) -> dict[str, Ints]:

@@ -179,7 +179,6 @@ class EntryList:
 
     @cached_property
     def _values(self) -> list[list[CellValue]]:
-        """The given values of each boundary."""
         return [[CellValue(n, v, 3) for n, v in one.values().items()] for one in self.boundaries]
 
     def rows(self, size: tuple[int, ...], t: float) -> Floats:
@@ -228,7 +227,9 @@ def _entries(
     cells, member = ownership.cells[mine], row_of[ownership.owner[mine]]
     inward, fallbacks = _inward(case.lattice, slab, fluid, cells, boundary)
     varying = _of_cells(case, slab, cells, owners, member)
-    places = centres(case, slab, cells) if _by_function(owners) else None
+    values = (value for owner in owners for value in owner.boundary.values().values())
+    by_function = any(isinstance(value, PointValue) for value in values)
+    places = centres(case, slab, cells) if by_function else None
     varies = varying or places is not None
     row = np.arange(cells.size, dtype=np.int32) if varies else member
     links, blocked = ownership.supplied[mine], ownership.blocked(cells)
@@ -276,12 +277,6 @@ def _of_cells(
                 face = owner.boundary.where[0]
                 values[mine] = values_from_file(plane, face, case, slab, cells[mine])
     return found
-
-
-def _by_function(owners: tuple[Owner, ...]) -> bool:
-    """Whether some value is a function that is evaluated at the cells."""
-    values = (value for owner in owners for value in owner.boundary.values().values())
-    return any(isinstance(value, PointValue) for value in values)
 
 
 def _inward(

@@ -124,7 +124,6 @@ def joined(case: Case, parts: Iterable[Part]) -> Part:
 
 
 def _once(pair: Pair) -> Pair:
-    """Return each pair of labels once."""
     numbers = max((int(each.max()) for each in pair if each.size), default=0) + 1
     first, second = np.divmod(np.unique(pair[0] * numbers + pair[1]), numbers)
     return first, second

@@ -147,10 +147,6 @@ class _Finder:
         self.size = np.array(case.domain.size)
         self.wraps = np.array(case.domain.periodic)
 
-    def _places(self, cells: Ints) -> Ints:
-        """The coordinates of cells of the slab in the box, (n, D)."""
-        return coordinates(self.case, self.slab, cells).T
-
     def of_entries(self, measured: tuple[EntryList, ...]) -> Iterator[CutLinks]:
         """The links between fluid and bodies."""
         begin = 0
@@ -168,7 +164,7 @@ class _Finder:
         self, entry: Ints, cells: Ints, body: Ints, i: Ints, part: Floats | None = None
     ) -> CutLinks:
         """Links along c_i of these cells with k != 0; `part`: the part of each that counts."""
-        at, c = self._places(cells), self.c[i]
+        at, c = coordinates(self.case, self.slab, cells).T, self.c[i]
         wall = at + (1 - c) / 2
         own = self._in_body(np.where(self.wraps & (c != 0), wall % self.size, wall), c, body)
         k = np.rint((own - wall)[:, self.axis] / self.size[self.axis])
@@ -199,7 +195,8 @@ class _Finder:
             cells = self._at_faces(number + 1)
             if not cells.size:
                 continue
-            at, through = self._places(cells), self._through(number + 1, cells)
+            at = coordinates(self.case, self.slab, cells).T
+            through = self._through(number + 1, cells)
             for i in np.flatnonzero(self.c[:, self.axis]):
                 face = 0 if self.c[i, self.axis] > 0 else self.size[self.axis] - 1
                 there = at - self.c[i]

@@ -155,10 +155,6 @@ class LinkSet:
         cell, direction = self.unpack()
         return cell, direction, np.arange(cell.size) - self.starts()[cell]
 
-    def lowest_direction(self) -> NDArray[np.intp]:
-        """The first direction of each cell; 0 where there is none."""
-        return self.flags().argmax(axis=1)
-
 
 def joined(sets: list[LinkSet]) -> LinkSet:
     """Concatenate sets."""

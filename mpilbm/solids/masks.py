@@ -72,7 +72,6 @@ def mask_contents(spec: str, case: Case, where: str) -> tuple[str, str]:
 
 
 def _shape(case: Case) -> tuple[int, int, int]:
-    """Planes, rows and columns of all nodes of the box."""
     planes, rows, nx = case.shape
     return planes, rows, nx * case.lattice.volume
 

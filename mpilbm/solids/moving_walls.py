@@ -179,7 +179,6 @@ def _components(boundary: Boundary) -> tuple[CellValue, ...]:
 
 
 def _varies(boundary: Boundary) -> bool:
-    """Whether the velocity of a half-way wall varies from cell to cell."""
     values = boundary.values() if boundary.wall_velocity is not None else {}
     planes = any(isinstance(value, Plane | PointValue) for value in values.values())
     return planes or any(CellValue(n, value, 3).coordinates for n, value in values.items())

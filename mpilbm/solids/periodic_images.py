@@ -55,7 +55,6 @@ class Image:
         return tuple(lower), tuple(upper)
 
     def _in_shape(self, points: Iterable[Any]) -> list[Any]:
-        """Coordinates in the frame of the shape."""
         return [x - s if s else x for x, s in zip(points, self.shift, strict=True)]
 
 

@@ -3,6 +3,8 @@
 A slab holds the cells that boundaries read inwards of its faces and behind its links.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from mpilbm.core.errors import CaseError
@@ -98,14 +100,20 @@ def planes_needed(case: Case) -> tuple[int, int, int]:
 
     With these, the cells that boundaries read inwards of the first and last plane are local.
     """
-    slowest, needed = "xyz"[case.dimensions - 1], {"-": case.ghost, "+": case.ghost}
+    needed = {"-": case.ghost, "+": case.ghost}
+    for boundary, planes in _inward_planes(case):
+        side = boundary.where[0][1]
+        needed[side] = max(needed[side], planes)
+    return needed["-"], case.ghost, needed["+"]
+
+
+def _inward_planes(case: Case) -> Iterator[tuple[Boundary, int]]:
+    """The boundaries at the first and last plane that read inwards, and the planes they need."""
     for boundary in one_face_each(case.boundaries):
         inward = boundary.capabilities.inward
-        if inward and boundary.where[0][0] == slowest:
-            side = boundary.where[0][1]
+        if inward and boundary.where[0][0] == "xyz"[case.dimensions - 1]:
             planes = max(map(abs, inward_step(case.lattice, boundary)))
-            needed[side] = max(needed[side], min(1 + inward * planes, case.shape[0]))
-    return needed["-"], case.ghost, needed["+"]
+            yield boundary, min(1 + inward * planes, case.shape[0])
 
 
 def require_planes(case: Case, slab: Slab) -> None:
@@ -115,13 +123,7 @@ def require_planes(case: Case, slab: Slab) -> None:
     neighbouring rank.
     """
     _require_behind(case, slab)
-    slowest = "xyz"[case.dimensions - 1]
-    for boundary in one_face_each(case.boundaries):
-        inward = boundary.capabilities.inward
-        if not inward or boundary.where[0][0] != slowest:
-            continue
-        planes = max(map(abs, inward_step(case.lattice, boundary)))
-        needed = min(1 + inward * planes, case.shape[0])
+    for boundary, needed in _inward_planes(case):
         face = slab.begin == 0 if boundary.where[0][1] == "-" else slab.end == case.shape[0]
         if face and slab.planes < needed:
             raise CaseError(

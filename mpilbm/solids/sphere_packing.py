@@ -237,7 +237,6 @@ def _check_names(number: int, found: list[str], names: list[str]) -> None:
 
 
 def _sphere(number: int, entries: list[str], names: list[str]) -> list[float]:
-    """The numbers of a row."""
     if len(entries) != len(names):
         raise ValueError(
             f"line {number}: found {len(entries)} columns; allowed: {len(names)} "

@@ -40,11 +40,15 @@ def split_by_writes(case: Case, slab: Slab, lists: Sequence[EntryList]) -> list[
     populations are written. Lists of walls at rest are split first; a link whose other end belongs
     to a previously split list is staged.
     """
-    if rows_end_in_walls(case):
-        lists = [_without_row_ends(case, slab, each) for each in lists]
     staged, found = list(lists), []
+    if rows_end_in_walls(case):  # for which the step performs bounce-back
+        for k, each in enumerate(staged):
+            if each.boundary.reflects:
+                links = each.links.without(beyond(case, slab, each.cells))
+                staged[k] = each.with_links(links)
+        lists = tuple(staged)
     known: list[list[Ints]] = [[np.empty(0, np.int64)] for _ in range(case.lattice.Q)]
-    direct = [k for k, each in enumerate(lists) if _can_be_direct(each)]
+    direct = [k for k, e in enumerate(lists) if e.boundary.capabilities.reads is Reads.SAME_LINK]
     for k in sorted(direct, key=lambda k: not lists[k].boundary.reflects):
         waiting, exchanged, other_ends = _shared(case, slab, lists[k], known)
         cut = lists[k].links & lists[k].cut
@@ -55,17 +59,6 @@ def split_by_writes(case: Case, slab: Slab, lists: Sequence[EntryList]) -> list[
         if lists[k].boundary.reflects:
             found.append(lists[k].with_links(exchanged, Writes.EXCHANGED))
     return staged + [each for each in found if each.cells.size]
-
-
-def _can_be_direct(entries: EntryList) -> bool:
-    return entries.boundary.capabilities.reads is Reads.SAME_LINK
-
-
-def _without_row_ends(case: Case, slab: Slab, entries: EntryList) -> EntryList:
-    """The list without the links at the ends of rows for which the step performs bounce-back."""
-    if not entries.boundary.reflects:
-        return entries
-    return entries.with_links(entries.links.without(beyond(case, slab, entries.cells)))
 
 
 def _shared(

@@ -111,7 +111,6 @@ def _height(shape: ShapeInBox, point: Floats, e: Floats, size: Ints) -> Floats:
 
 
 def _velocity(case: Case, boundary: Boundary, points: Floats, t: float) -> Floats:
-    """Return the velocity of a wall at points (D, n) and time t."""
     found = np.zeros_like(points)
     for k, (name, value) in enumerate(boundary.values().items()):
         cell_value = CellValue(name, value, case.dimensions)

@@ -92,7 +92,7 @@ class Mesh(Shape):
 
     @property
     def cuts(self) -> bool:
-        """With `thin`."""
+        """Whether the surface is a wall between fluid cells."""
         return self.thin
 
     def resolved(self, case: Case) -> Self:
@@ -114,8 +114,6 @@ class Mesh(Shape):
             found = self.model_copy(
                 update={"file": str(path), "scale": scale, "length": None, "unit": None}
             )
-            found._require_size()
-            found._require_section()
             found._require_fit(case, findings.Given(self.scale, self.length, self.unit))
             if self.invert and not found.loaded.closed:
                 fix = "remove invert, or set repair = true"
@@ -124,29 +122,24 @@ class Mesh(Shape):
             raise ValueError(f"'{self.file}' {error}") from None
         return found
 
-    def _require_size(self) -> None:
-        """Raise ValueError for a surface too large for positions in double precision."""
+    def _require_fit(self, case: Case, given: findings.Given) -> None:
+        """Raise ValueError for a surface that is far away, misses the plane, or is too large.
+
+        given: the size in the case. A sheet with `thin` may be large, as it continues beyond the
+        box.
+        """
         largest = float(np.abs(self.surface.corners).max())
-        if not largest < LARGEST:
+        if not largest < LARGEST:  # for positions in double precision
             raise ValueError(
                 f"extends to coordinates of {largest:.3g} cells; allowed: below {LARGEST:g}; "
                 "compare the unit of the file with scale, length or unit, or change `at`"
             )
-
-    def _require_section(self) -> None:
-        """Raise ValueError in 2D if the plane of the case misses the surface."""
         z = self.surface.corners[2]
         if len(self.at) == 2 and not z.min() < 0 < z.max():
             raise ValueError(
                 f"has no section with the plane of the case: relative to this plane it extends "
                 f"from z = {z.min():.4g} to {z.max():.4g} cells; choose another anchor"
             )
-
-    def _require_fit(self, case: Case, given: findings.Given) -> None:
-        """Raise ValueError for a body much larger than the box; given: the size in the case.
-
-        A sheet with `thin` may be, as it continues beyond the box.
-        """
         sides = [b - a for a, b in zip(*self._sides(), strict=True)]
         problem = findings.too_large(sides, case.domain.size, given)
         if problem and not self.thin:
@@ -197,7 +190,6 @@ class Mesh(Shape):
         return self._sides()
 
     def _sides(self) -> Corners:
-        """The corners of the bounding box of the surface."""
         lower, upper = self.surface.lower.min(axis=1), self.surface.upper.max(axis=1)
         return tuple(lower[: len(self.at)].tolist()), tuple(upper[: len(self.at)].tolist())
 

@@ -158,7 +158,8 @@ class Voxels(Shape):
 
     def problems(self, case: Case) -> list[str]:
         """A wrong number of entries."""
-        return self.wrong_lengths(case, *self._vectors())
+        keys = [key for key in ("size", "at", "crop", "mirror") if getattr(self, key) is not None]
+        return self.wrong_lengths(case, *keys, *["pad"] * isinstance(self.pad, tuple))
 
     def findings(self, case: Case, where: str, flow: Flow) -> list[Finding]:
         """How the file is understood, grey values without `solid`, another size than the box."""
@@ -226,11 +227,6 @@ class Voxels(Shape):
     def _size(self) -> tuple[int, ...]:
         return tuple(place.size for place in self._places())
 
-    def _vectors(self) -> list[str]:
-        """The keys that have an entry for each axis."""
-        keys = [key for key in ("size", "at", "crop", "mirror") if getattr(self, key) is not None]
-        return keys + ["pad"] * isinstance(self.pad, tuple)
-
     def _require_options(self, case: Case) -> None:
         """ValueError for options that contradict each other, or negative numbers."""
         for problem in self.problems(case):
@@ -294,7 +290,6 @@ def _looked_up(planes: SolidPlanes, slow: Index, inner: list[Index]) -> Flags:
 
 
 def _in_plane(plane: Flags, index: list[Index]) -> Flags:
-    """The solid cells of a plane at indices that broadcast; -1: fluid."""
     found = plane[tuple(index)]
     for each in index:
         found &= each >= 0

@@ -79,15 +79,11 @@ def _face(words: Words, before: int) -> list[int]:
 
     Raises ValueError for fewer than three vertices, for other words, 0, and vertices before 1.
     """
-    face = [int(word.split(b"/", 1)[0]) for word in words[1:]]
-    face = [k - 1 if k > 0 else k + before for k in face]
-    if len(face) < 3 or min(face) < 0 or (before in face and _has_zero(words)):
+    numbers = [int(word.split(b"/", 1)[0]) for word in words[1:]]
+    face = [k - 1 if k > 0 else k + before for k in numbers]
+    if len(face) < 3 or min(face) < 0 or 0 in numbers:
         raise ValueError
     return face
-
-
-def _has_zero(words: Words) -> bool:
-    return any(int(word.split(b"/", 1)[0]) == 0 for word in words[1:])
 
 
 def _problem(lines: Sequence[bytes], count: int) -> Unreadable:
@@ -111,7 +107,6 @@ def _problem(lines: Sequence[bytes], count: int) -> Unreadable:
 
 
 def _wrong_face(words: Words, before: int, count: int) -> str:
-    """Why a line is not a face; "" if it is one."""
     if len(words) < 4:
         return f"a face has {len(words) - 1} vertices; allowed: 3 or more"
     for word in words[1:]:

@@ -74,7 +74,6 @@ def _problem(found: Triangles, edges: Ints, twice: Ints) -> str:
 
 
 def _loaded(path: Path) -> tuple[Floats, Ints]:
-    """Vertices and faces as the file contains them."""
     kind = path.suffix.lower()
     if kind not in FORMATS:
         raise ValueError(f"is not a surface; allowed: {', '.join(FORMATS)}")
@@ -189,7 +188,6 @@ def _flat_parts(vertices: Floats, faces: Ints, tolerance: float) -> Flags:
 
 
 def _is_flat(corners: Floats, tolerance: float) -> bool:
-    """Whether triangles (n, 3, 3) lie in a plane."""
     a, b, c = corners.transpose(1, 0, 2)
     normals = np.cross(b - a, c - a)
     lengths = np.sqrt((normals**2).sum(axis=1))

@@ -61,7 +61,6 @@ def surface(data: bytes) -> tuple[Floats, Ints]:
 
 
 def _corners(data: bytes) -> Floats:
-    """The corners (n, 3, 3) of the triangles of a file."""
     count = int.from_bytes(data[HEADER - 4 : HEADER], "little")
     if len(data) >= HEADER and len(data) == HEADER + TRIANGLE * count:
         found = np.frombuffer(data, RECORD, count, HEADER)["vertices"]
@@ -87,7 +86,6 @@ def _is_binary(data: bytes) -> bool:
 
 
 def _of_text(data: bytes) -> Floats:
-    """The corners of the triangles of a text."""
     blocks: list[Floats] = [np.empty(0)]
     at, begin = 0, -1  # position, and that of the solid that contains it
     while WORD.search(data, at):
@@ -118,13 +116,10 @@ def _after_name(data: bytes, at: int, ended: bool) -> tuple[int, int]:
     if found is None or found["line"]:
         return end, -1
     solid = NEXT_SOLID.search(data, at, end)
-    return (end, solid.start()) if solid else (_line_end(data, at), -1)
-
-
-def _line_end(data: bytes, at: int) -> int:
-    """The position of the next line end, or that of the end of the file."""
-    found = LINE_END.search(data, at)
-    return found.start() if found else len(data)
+    if solid:
+        return end, solid.start()
+    line = LINE_END.search(data, at)
+    return line.start() if line else len(data), -1
 
 
 def _facets(data: bytes, at: int, blocks: list[Floats]) -> int:

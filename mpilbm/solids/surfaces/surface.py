@@ -102,7 +102,6 @@ def _expanded(counts: Ints) -> Iterator[tuple[Ints, Ints]]:
 
 
 def _met(triangles: Floats, lines: Floats, triangle: Ints, line: Ints) -> tuple[Ints, Ints]:
-    """Return the pairs in which the line meets the triangle."""
     u, v = lines[:, line]
     corners = [triangles[:2, k, triangle] for k in range(3)]
     met = np.zeros(line.size, bool)
@@ -320,9 +319,9 @@ def _by_direction(of: Callable[[Floats, Floats], Floats], points: Floats, step: 
     result = np.full(points.shape[1], np.nan)
     if not points.size:
         return result
-    directions, group = _directions(step)
+    directions, group = np.unique(step.T, axis=0, return_inverse=True)
     for k, direction in enumerate(directions):
-        mine = np.flatnonzero(group == k)
+        mine = np.flatnonzero(group.reshape(-1) == k)
         result[mine] = of(points[:, mine], direction)
     return result
 
@@ -335,9 +334,3 @@ def _counted_below(x: Floats, row: Ints, s: Floats) -> Ints:
         for k in range(0, row.size, step)
     ]
     return np.concatenate([np.empty(0, np.int64), *parts])
-
-
-def _directions(step: Floats) -> tuple[Floats, Ints]:
-    """Return the distinct columns of step, (k, 3), and the number of each column in them."""
-    directions, group = np.unique(step.T, axis=0, return_inverse=True)
-    return directions, group.reshape(-1)

@@ -134,7 +134,6 @@ def triangles(corners: Ints, lengths: Ints, vertices: Floats) -> Ints:
 
 
 def _fans(corners: Ints, lengths: Ints) -> Ints:
-    """The triangles around the first corners."""
     polygon = np.repeat(np.arange(lengths.size), lengths - 2)
     begin = np.cumsum(lengths) - lengths
     number = np.arange(polygon.size) - np.repeat(np.cumsum(lengths - 2) - lengths + 2, lengths - 2)

@@ -227,7 +227,6 @@ def _integer(text: str, key: str) -> int:
 
 
 def _numbers(text: str, key: str, count: int) -> tuple[float, ...]:
-    """The `count` numbers of the value of a key."""
     try:
         found = tuple(map(float, text.split()))
     except ValueError:
@@ -248,7 +247,6 @@ def _data_file(header: Path, name: str) -> Path:
 
 
 def _after_lines(path: Path, begin: int, lines: int) -> int:
-    """The place behind a number of lines."""
     with path.open("rb") as file:
         file.seek(begin)
         for number in range(lines):

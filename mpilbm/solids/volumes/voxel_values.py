@@ -165,7 +165,6 @@ def condition(solid: str | Sequence[int] | None, dtype: np.dtype) -> Condition:
 
 
 def _parsed(text: str) -> tuple[Callable[[Any], Any], list[float]]:
-    """The function of a text, and its numbers."""
     compared, between = COMPARISON.fullmatch(text), RANGE.fullmatch(text)
     texts = [compared[2]] if compared else between.groups() if between else []
     if not all(isfinite(float(each)) for each in texts):

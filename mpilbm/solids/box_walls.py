@@ -32,6 +32,7 @@ DTYPE = np.dtype(
     ],
     align=True,
 )
+ENDS = {"x-", "x+"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +102,6 @@ def _number(face: str, dimensions: int) -> int:
     """The number of a face, see FACES; in 2D y is the axis of the planes."""
     axis = {"x": 0, "y": 1 if dimensions == 3 else 2, "z": 2}[face[0]]
     return 2 * axis + (face[1] == "+")
-
-
-ENDS = {"x-", "x+"}
 
 
 def rows_end_in_walls(case: Case) -> bool:

@@ -29,6 +29,10 @@ from mpilbm.solids.solid_cells import (
     neighbours,
 )
 
+Padding = Literal["wrap"] | tuple[bool, bool]  # periodic, or whether each side is a wall
+WIDEST = 3  # cells
+STEPS = range(-WIDEST, WIDEST + 1)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Diagnosis:
@@ -99,7 +103,7 @@ def _fallbacks(lists: Sequence[EntryList]) -> dict[tuple[str, str], int]:
 
 
 def _marked(lists: Sequence[EntryList]) -> dict[str, Ints]:
-    """Cells at boundaries with a property, {name: int64 (n,)}.
+    """Flags at boundaries with a property, {name: int64 (n,)}.
 
     driven  the boundary may drive the fluid
     given   the boundary prescribes a velocity through a face
@@ -165,13 +169,6 @@ def _faces(case: Case, slab: Slab, solid: NDArray[Any]) -> dict[tuple[str, int],
     return found
 
 
-Cells = Flags  # (planes, rows, nx)
-Padding = Literal["wrap"] | tuple[bool, bool]  # periodic, or whether each side is a wall
-
-WIDEST = 3  # cells
-STEPS = range(-WIDEST, WIDEST + 1)
-
-
 def _narrow_channels(case: Case, slab: Slab, ids: NDArray[Any]) -> CellCount:
     """Count the fluid cells of a slab in channels 1 to 3 cells wide between solids.
 
@@ -203,7 +200,7 @@ def _walls(case: Case) -> tuple[list[Padding], tuple[bool, bool]]:
 
 def _solid(
     case: Case, slab: Slab, ids: NDArray[Any], span: tuple[int, int], ends: tuple[bool, bool]
-) -> Cells:
+) -> Flags:
     """The solid cells of local planes span[0] … span[1] - 1.
 
     ends: whether the planes beyond the lower and the upper face are walls.
@@ -218,8 +215,8 @@ def _solid(
     return solid
 
 
-def _narrow(window: Cells, walls: list[Padding], dimensions: int) -> Cells:
-    """Cells in narrow channels of a block; the window has WIDEST more planes on each side."""
+def _narrow(window: Flags, walls: list[Padding], dimensions: int) -> Flags:
+    """Flags in narrow channels of a block; the window has WIDEST more planes on each side."""
     planes = len(window) - 2 * WIDEST
     solid = window[WIDEST : WIDEST + planes]
     found = _between({step: window[WIDEST + step :][:planes] for step in STEPS})
@@ -234,18 +231,18 @@ def _narrow(window: Cells, walls: list[Padding], dimensions: int) -> Cells:
     return np.greater(found, solid)
 
 
-def _between(shifted: dict[int, Cells]) -> Cells:
+def _between(shifted: dict[int, Flags]) -> Flags:
     """Bool array: cells with solid cells on both sides and at most WIDEST cells between these.
 
     shifted: {step: solid cells, shifted by the step along the axis}.
     """
     below, above = (_within(shifted, sign) for sign in (-1, 1))
     pairs = zip(below, reversed(above), strict=True)  # steps a and WIDEST + 1 - a
-    found: Cells = reduce(np.logical_or, [a & b for a, b in pairs])
+    found: Flags = reduce(np.logical_or, [a & b for a, b in pairs])
     return found
 
 
-def _within(shifted: dict[int, Cells], sign: int) -> list[Cells]:
+def _within(shifted: dict[int, Flags], sign: int) -> list[Flags]:
     """Bool arrays: cells with a solid cell within 1, 2, … WIDEST steps in one direction."""
     found = [shifted[sign]]
     for k in range(2, WIDEST + 1):

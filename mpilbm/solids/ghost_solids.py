@@ -12,6 +12,8 @@ from mpilbm.solids import Flags, Floats, Ints
 from mpilbm.solids.build import Geometry
 from mpilbm.solids.owners import NOBODY, beyond, face_owners, owners_of
 
+Cells = tuple[Ints, Ints, Ints, Ints, Floats]  # at, owner, number of sources, sources, weights
+
 
 @dataclass(frozen=True)
 class WallCells:
@@ -48,9 +50,6 @@ def wall_cells(case: Case, slab: Slab, geometry: Geometry, grid: FieldGrid) -> W
     )
     ends, start = np.cumsum([0, *counts]), np.cumsum([0, *around])
     return WallCells(at, ends, owner.astype(np.int32), start, source, weight)
-
-
-Cells = tuple[Ints, Ints, Ints, Ints, Floats]  # at, owner, number of sources, sources, weights
 
 
 class _Finder:

@@ -14,14 +14,12 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import product
 from math import ceil, floor
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilbm.solids import Flags, Floats
-
-if TYPE_CHECKING:
-    from mpilbm.solids.shapes import Shape
 
 Corners = tuple[tuple[float, ...], tuple[float, ...]]  # lower and upper (x, y[, z])
 
@@ -30,11 +28,31 @@ JUST = 1e-9  # a distance in links at which a point is before a surface
 BISECTIONS = 52  # halvings of a step, down to rounding errors
 
 
+class Solid(Protocol):
+    """The methods of a shape that are used here, see solids/shapes."""
+
+    @property
+    def cuts(self) -> bool:
+        """Whether it has sheets."""
+
+    def bounds(self) -> Corners:
+        """The corners of a box around it."""
+
+    def inside(self, x: Any, y: Any, z: Any = None) -> Any:
+        """Whether points are inside."""
+
+    def distance(self, points: NDArray[Any], step: NDArray[Any]) -> Floats:
+        """The distance of the surface."""
+
+    def first(self, points: NDArray[Any], step: NDArray[Any]) -> Floats:
+        """Where links meet a sheet."""
+
+
 @dataclass(frozen=True)
 class Image:
     """A shape moved by `shift`."""
 
-    shape: "Shape"
+    shape: Solid
     shift: tuple[float, ...]
 
     def inside(self, *points: Any) -> Any:
@@ -113,7 +131,7 @@ class ShapeInBox:
         self._periodic = np.array(domain.periodic)[:, None]
 
     @classmethod
-    def of(cls, shape: "Shape", domain: Any) -> Self:
+    def of(cls, shape: Solid, domain: Any) -> Self:
         """A shape with its images."""
         sides = zip(*shape.bounds(), domain.size, domain.periodic, strict=True)
         shifts = [_shifts(*side) for side in sides]

@@ -21,6 +21,7 @@ from mpilbm.solids.periodic_images import Cut, Image
 Piece = tuple[tuple[slice, ...], Flags]  # part of an array, and its solid cells
 
 POINTS = 2**20  # number of cell centres for which a shape is evaluated at a time
+CELLS = 2**20  # examined together, or one plane
 
 
 def padded_ids(case: Case, slab: Slab, overlaps: dict | None = None) -> np.ndarray:
@@ -194,9 +195,6 @@ def _pieces(shape: Image | Cut, case: Case, begin: int, end: int) -> Iterator[Pi
             for (a, b), offset in zip(spans, (begin, 0, 0), strict=True)
         )
         yield where, np.broadcast_to(solid, tuple(b - a for a, b in spans))
-
-
-CELLS = 2**20  # examined together, or one plane
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ STEP = 1.0  # longest step along an axis for which `distance` is defined
 MOST_BINS = 2**21
 ROUNDING = 1e-6  # cells by which bounding boxes are enlarged
 TOGETHER = 2**18  # points that are examined at a time
+MOST_BYTES = 1 << 30  # of a file of spheres
 
 
 class SphereBins:
@@ -185,9 +186,6 @@ def _batches(ordered: Ints, count: Ints) -> Iterator[Ints]:
         begin = end
 
 
-MOST = 1 << 30  # bytes
-
-
 def read_spheres(path: Path, dimensions: int) -> Floats:
     """Return the rows (x, y[, z], r) of a CSV file, float64 (n, dimensions + 1).
 
@@ -198,7 +196,7 @@ def read_spheres(path: Path, dimensions: int) -> Floats:
     if not isfile(path):
         raise ValueError(f"is missing: there is no file {path}; {RELATIVE}")
     try:
-        text = read_text(path, "utf-8-sig", MOST)
+        text = read_text(path, "utf-8-sig", MOST_BYTES)
     except NotATextFile as error:
         raise ValueError(str(error)) from None
     except OSError as error:

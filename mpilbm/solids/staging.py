@@ -32,6 +32,8 @@ from mpilbm.solids.box_walls import beyond, rows_end_in_walls
 from mpilbm.solids.entry_list import EntryList, Writes
 from mpilbm.solids.link_set import LinkSet, joined
 
+NOT_STAGED = -1  # kernels compare places with 0
+
 
 def split_by_writes(case: Case, slab: Slab, lists: Sequence[EntryList]) -> list[EntryList]:
     """Split each list into staged, direct and exchanged links; return all lists, staged ones first.
@@ -124,9 +126,6 @@ def _end(
     there = (plane * shape[1] + row % shape[1]) * shape[2] + x % nx // lattice.volume
     inside = (plane >= 0) & (plane < shape[0])
     return np.where(inside, there, cells), inside, side
-
-
-NOT_STAGED = -1  # kernels compare places with 0
 
 
 @dataclass(frozen=True, eq=False)

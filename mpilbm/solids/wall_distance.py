@@ -19,6 +19,7 @@ from mpilbm.solids.solid_cells import coordinates
 LINKS = 2**16  # number of links whose distances are computed at a time
 
 FluidPlane = Callable[[int], Flags]  # local plane, in or beyond the slab -> where it is fluid
+ASIDE = 1e-3  # cells between a link and those beside it whose distances give the slope
 
 
 def fluid_at(fluid: FluidPlane, planes: Ints, numbers: Ints) -> Flags:
@@ -228,9 +229,6 @@ def _mirrored(case: Case, slab: Slab, links: Links, axes: Flags) -> MirrorSource
     row = inner[1] if lattice.D == 3 else 0
     plane = last - slab.begin
     return MirrorSource((plane * slab.shape[1] + row) * slab.shape[2] + inner[0], direction)
-
-
-ASIDE = 1e-3  # cells between a link and those beside it whose distances give the slope
 
 
 def along_normal(shape: Surface, points: NDArray[Any], c: NDArray[Any]) -> Floats:

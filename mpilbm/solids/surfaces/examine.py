@@ -19,6 +19,7 @@ from mpilbm.solids.surfaces.surface import FAR, Hits, Surface, hits, normals
 THIN = 2  # cells; a thinner part is reported
 FACING = 0.5  # cosine of 60 degrees
 COINCIDENT = 1e-4  # cells between surfaces that are meant to be the same
+SAMPLES = {2: 2**14, 3: 2**18}  # lines across a projection, by dimension
 
 
 @dataclass(frozen=True)
@@ -156,9 +157,6 @@ def _more(place: Place, points: Floats, dimensions: int) -> Place:
     if count and not first:
         first = tuple(points[:dimensions, 0].tolist())
     return Place(place.count + count, first)
-
-
-SAMPLES = {2: 2**14, 3: 2**18}  # lines across a projection, by dimension
 
 
 def frontal_area(

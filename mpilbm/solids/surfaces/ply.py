@@ -34,6 +34,8 @@ INDICES = "vertex_indices", "vertex_index"
 LARGEST = 2**53  # below which float64 holds all whole numbers
 WORD = re.compile(rb"\S+")
 HEADER_END = re.compile(rb"(?:\A|[\r\n])[ \t]*end_header[ \t]*(?:\r\n|\r|\n|\Z)")
+# of each property its entries in all rows and, if these are lists, their lengths
+Table = dict[str, tuple[NDArray, Ints | None]]
 
 
 @dataclass(frozen=True)
@@ -47,10 +49,6 @@ class Element:
     name: str
     count: int
     properties: list[tuple[str, str, str]] = field(default_factory=list)
-
-
-# of each property its entries in all rows and, if these are lists, their lengths
-Table = dict[str, tuple[NDArray, Ints | None]]
 
 
 def surface(data: bytes) -> tuple[Floats, Ints]:

@@ -37,6 +37,7 @@ LARGEST = 1e15  # coordinates in the file
 
 Reader = Callable[[bytes], tuple[Floats, Ints]]
 FORMATS: dict[str, Reader] = {".stl": stl.surface, ".obj": obj.surface, ".ply": ply.surface}
+CLOSE = 1e-6  # part of the longest side
 
 
 def read(path: Path, repair: bool, thin: bool = False) -> Triangles:
@@ -111,9 +112,6 @@ def _loaded(path: Path) -> tuple[Floats, Ints]:
 def _unreadable(data: bytes, name: str, error: Unreadable) -> str:
     begins = "" if error.reason.startswith("line ") else f"; it begins with {quoted(data)}"
     return f"cannot be read as {name} ({error.reason}{begins}); {error.fix}"
-
-
-CLOSE = 1e-6
 
 
 def repaired(surface: Triangles) -> Triangles:

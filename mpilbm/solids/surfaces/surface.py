@@ -26,6 +26,10 @@ from mpilbm.solids import Flags, Floats, Ints
 
 PAIRS = 2**19  # pairs of a line and a triangle that are evaluated together
 SLACK = 1e-9  # by which the range of lines near a triangle is extended, for rounding errors
+CLOSE = 1e-9  # part of a link by which rounding errors may move the surface beyond its ends
+FAR = 1e12  # cells, beyond all surfaces
+X = np.array([1.0, 0, 0])
+ROWS = 2**20  # comparisons of a position with cell centres at a time
 
 
 class Hits(NamedTuple):
@@ -174,12 +178,6 @@ def normals(corners: Floats, triangle: Ints) -> Floats:
     normal = np.cross(b - a, c - a, axis=0)
     length = np.sqrt((normal * normal).sum(axis=0))
     return normal / np.where(length > 0, length, 1)
-
-
-CLOSE = 1e-9  # part of a link by which rounding errors may move the surface beyond its ends
-FAR = 1e12  # cells, beyond all surfaces
-X = np.array([1.0, 0, 0])
-ROWS = 2**20  # comparisons of a position with cell centres at a time
 
 
 class Surface:

@@ -9,6 +9,11 @@ import numpy as np
 
 from mpilbm.solids import Flags, Floats, Ints
 
+FLAT = 1e-6  # part of the area of a polygon by which it may be concave at a corner of a fan
+INSIDE = 1e-12  # part of the area of a polygon by which a corner lies inside an ear
+BLOCK = 2**18  # polygons that are examined together
+QUARTER = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))  # cosine and sine of k 90 degrees
+
 
 @dataclass(frozen=True, eq=False)
 class Triangles:
@@ -106,11 +111,6 @@ def components(pairs: Ints | Sequence[Ints], size: int) -> Ints:
     return root
 
 
-FLAT = 1e-6  # part of the area of a polygon by which it may be concave at a corner of a fan
-INSIDE = 1e-12  # part of the area of a polygon by which a corner lies inside an ear
-BLOCK = 2**18  # polygons that are examined together
-
-
 def triangles(corners: Ints, lengths: Ints, vertices: Floats) -> Ints:
     """Return the triangles (n, 3) of polygons, of each two fewer than it has corners.
 
@@ -204,9 +204,6 @@ def _is_ear(x: Floats, y: Floats, ear: tuple[int, int, int], corners: Ints, marg
         for a, b in zip(ear, ear[1:] + ear[:1], strict=True)
     ]
     return not (np.min(sides, axis=0) > margin).any()
-
-
-QUARTER = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))  # cosine and sine of k 90 degrees
 
 
 def placed(

@@ -9,6 +9,8 @@ from mpilbm.core.files.input_arrays import RELATIVE
 from mpilbm.core.printable import one_line
 from mpilbm.solids.volumes import Source, Volume, array_files, images, text_headers
 
+LONGEST = 1000  # characters of a message
+
 
 @dataclass(frozen=True)
 class Format:
@@ -40,7 +42,6 @@ FORMATS = {
     ".mhd": Format(text_headers.metaimage),
     ".mha": Format(text_headers.metaimage),
 }
-LONGEST = 1000  # characters of a message
 FOLDER = Format(images.folder)
 
 

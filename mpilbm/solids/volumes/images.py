@@ -23,6 +23,14 @@ from mpilbm.solids.volumes.spacing import side
 
 ENDINGS = (".png", ".bmp", ".tif", ".tiff")
 GREY = ("1", "L", "P", "I", "I;16", "I;16L", "I;16B", "F")  # modes of Pillow; P: palette indices
+MOST_PER_STORED_BYTE = 1 << 16  # of any compression of planes that do not all have one value
+WHITE_IS_ZERO, PALETTE = 0, 3  # PhotometricInterpretation
+X_RESOLUTION, Y_RESOLUTION = 282, 283  # tags: pixels per unit
+OME_PIXELS = re.compile(r"<(?:\w+:)?Pixels\s[^>]*>")
+OME_SIZE = re.compile(r"PhysicalSize([XYZ])(Unit)?\s*=\s*[\"']([^\"']*)")
+METRES = {"Å": 1e-10, "nm": 1e-9, "µm": 1e-6, "\u03bcm": 1e-6, "um": 1e-6}
+METRES |= {"mm": 1e-3, "cm": 1e-2, "m": 1.0}
+IMAGEJ_UNITS = 1_000_000  # for which ImageJ writes a number of pixels, rounded down
 
 
 def single(source: Source) -> Volume:
@@ -102,16 +110,6 @@ def _natural(path: Path) -> list[tuple[int, str]]:
 
 def _size(shape: tuple[int, ...], dtype: np.dtype) -> str:
     return f"{shape[1]} x {shape[0]} {dtype.name}"
-
-
-MOST_PER_STORED_BYTE = 1 << 16  # of any compression of planes that do not all have one value
-WHITE_IS_ZERO, PALETTE = 0, 3  # PhotometricInterpretation
-X_RESOLUTION, Y_RESOLUTION = 282, 283  # tags: pixels per unit
-OME_PIXELS = re.compile(r"<(?:\w+:)?Pixels\s[^>]*>")
-OME_SIZE = re.compile(r"PhysicalSize([XYZ])(Unit)?\s*=\s*[\"']([^\"']*)")
-METRES = {"Å": 1e-10, "nm": 1e-9, "µm": 1e-6, "\u03bcm": 1e-6, "um": 1e-6}
-METRES |= {"mm": 1e-3, "cm": 1e-2, "m": 1.0}
-IMAGEJ_UNITS = 1_000_000  # for which ImageJ writes a number of pixels, rounded down
 
 
 def stack(source: Source) -> Volume:

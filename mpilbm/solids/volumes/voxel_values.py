@@ -19,6 +19,18 @@ PLANES = 8, 64  # least and largest number of these
 BYTES = 1 << 28  # that are read for them, unless this is less than the least number of planes
 LISTED = 8  # values that are listed; if there are more,
 FREQUENT, RARE = 3, 0.01  # the most frequent ones, if they have this share
+Condition = Callable[[NDArray[Any]], Flags]
+COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "<=": operator.le,
+    "<": operator.lt,
+    ">=": operator.ge,
+    ">": operator.gt,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+NUMBER = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
+COMPARISON = re.compile(rf"\s*(<=|<|>=|>|==|!=)\s*{NUMBER}\s*")
+RANGE = re.compile(rf"\s*{NUMBER}\s*\.\.\s*{NUMBER}\s*")
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,21 +131,6 @@ def _unique(values: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
 def _percent(share: float) -> str:
     percent = 100 * share
     return f"{percent:.0f} %" if 10 <= percent <= 99 else f"{percent:.3g} %"
-
-
-Condition = Callable[[NDArray[Any]], Flags]
-
-COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
-    "<=": operator.le,
-    "<": operator.lt,
-    ">=": operator.ge,
-    ">": operator.gt,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
-NUMBER = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
-COMPARISON = re.compile(rf"\s*(<=|<|>=|>|==|!=)\s*{NUMBER}\s*")
-RANGE = re.compile(rf"\s*{NUMBER}\s*\.\.\s*{NUMBER}\s*")
 
 
 def condition(solid: str | Sequence[int] | None, dtype: np.dtype) -> Condition:

@@ -20,7 +20,7 @@ from mpilbm.codegen.structure import (
 )
 from mpilbm.model.case import Case
 from mpilbm.physics.boundary_capabilities import Behind, Reads
-from mpilbm.solids.row_ends import rows_end_in_walls
+from mpilbm.solids.box_walls import rows_end_in_walls
 
 
 def build(case: Case) -> Program:

@@ -9,7 +9,7 @@ from mpilbm.layouts.formats import SCALE, Formats
 from mpilbm.model.case import Case, Fluid
 from mpilbm.physics.boundaries import Condition, one_face_each
 from mpilbm.physics.couplings import solids
-from mpilbm.solids.row_ends import rows_end_in_walls
+from mpilbm.solids.box_walls import rows_end_in_walls
 
 
 def structure(case: Case) -> dict[str, Any]:

@@ -17,9 +17,9 @@ from mpilbm.outputs.facets import Floats, Ints, Pairs, nearest_facets
 from mpilbm.outputs.images.vtkhdf import Arrays, describe_facets, topology
 from mpilbm.parallel.agree import on_root
 from mpilbm.parallel.slabs import Slab
-from mpilbm.solids.cut_links import coordinates
 from mpilbm.solids.entry_list import EntryList
 from mpilbm.solids.shapes.mesh import Mesh
+from mpilbm.solids.solid_cells import coordinates
 from mpilbm.solver.momentum_exchange import ByCell
 from mpilbm.storage.planes import PlaneFile
 

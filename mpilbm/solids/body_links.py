@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab
+from mpilbm.solids import Flags, Ints
 from mpilbm.solids.entry_list import EntryList, Writes
 
 CHUNK = 256  # entries
 
-Ints = NDArray[np.int64]
 Numbers = NDArray[np.int32]
 
 
@@ -116,10 +116,9 @@ class BodyLinks:
     @classmethod
     def find(cls, case: Case, slab: Slab, lists: Sequence[EntryList]) -> "BodyLinks":
         """Select from the entries of a slab those that the forces on `case.needs.weighed` need."""
-        mine = [each.of_bodies(case.needs.weighed) for each in lists]
-        pairs = [(each, flags) for each, flags in zip(lists, mine, strict=True) if flags.any()]
-        measured = tuple(Selected(replace(each.entries, writes=Writes.MEASURED), each.rows)
-                         for each in _selected(pairs))  # fmt: skip
+        pairs = [(each, each.of_bodies(case.needs.weighed)) for each in lists]
+        mine = _selected((each, flags) for each, flags in pairs if flags.any())
+        measured = tuple(Selected(replace(e, writes=Writes.MEASURED), rows) for e, rows in mine)
         beside = [each for each in lists if case.needs.split or each.boundary.mirrors]
         cells = np.concatenate([np.empty(0, np.int64), *(m.entries.cells for m in measured)])
         staged = tuple(_selected((each, np.isin(each.cells, cells)) for each in beside))
@@ -140,7 +139,7 @@ class BodyLinks:
         return sum(each.rows.size for each in self.staged)
 
 
-def _selected(pairs: Iterable[tuple[EntryList, NDArray[np.bool_]]]) -> Iterator[Selected]:
+def _selected(pairs: Iterable[tuple[EntryList, Flags]]) -> Iterator[Selected]:
     """The entries of lists for which flags are set."""
     for each, flags in pairs:
         rows = np.flatnonzero(flags)

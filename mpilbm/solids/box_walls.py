@@ -1,4 +1,7 @@
-"""Half-way walls on faces of the box, for bulk kernels that apply them without boundary lists."""
+"""Half-way walls on faces of the box, for bulk kernels that apply them without boundary lists.
+
+With layouts that keep populations beyond the ends of rows, the step does so for x- and x+ too.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +15,9 @@ from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.boundary_capabilities import Reads
+from mpilbm.solids import Ints
 from mpilbm.solids.entry_list import EntryList
+from mpilbm.solids.link_set import LinkSet
 from mpilbm.solids.owners import owners_of
 
 FACES = 6  # x-, x+, row-, row+, plane-, plane+
@@ -27,6 +32,7 @@ DTYPE = np.dtype(
     ],
     align=True,
 )
+ENDS = {"x-", "x+"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,15 +79,12 @@ class BoxWalls:
 
     def others(self, lists: Sequence[EntryList]) -> tuple[EntryList, ...]:
         """Return the entry lists without cells that have links to these walls only."""
-        held = [self._held(each) for each in lists]
-        touched = [each.cells[~mine] for each, mine in zip(lists, held, strict=True)]
-        cells = np.unique(np.concatenate([*touched, np.empty(0, np.int64)]))
+        touched = [np.empty(0, np.int64)]
+        for each in lists:
+            free = np.array([owner.place not in self.owners for owner in each.owners], bool)
+            touched.append(each.cells[free[each.member]])
+        cells = np.unique(np.concatenate(touched))
         return tuple(each.only(np.flatnonzero(np.isin(each.cells, cells))) for each in lists)
-
-    def _held(self, entries: EntryList) -> NDArray[np.bool_]:
-        """Whether each entry belongs to one of these walls."""
-        mine = np.array([owner.place in self.owners for owner in entries.owners], bool)
-        return mine[entries.member]
 
 
 def _constant_velocity(boundary: Boundary) -> tuple[float, ...] | None:
@@ -99,3 +102,23 @@ def _number(face: str, dimensions: int) -> int:
     """The number of a face, see FACES; in 2D y is the axis of the planes."""
     axis = {"x": 0, "y": 1 if dimensions == 3 else 2, "z": 2}[face[0]]
     return 2 * axis + (face[1] == "+")
+
+
+def rows_end_in_walls(case: Case) -> bool:
+    """Whether the step reads populations from beyond x- and x+ in the cell, see Layout.returning.
+
+    For a wall at rest the step then reads the outgoing population, and no boundary list is needed.
+    Any other boundary writes the incoming population to that place. True if at least one end is a
+    wall at rest: a boundary list would load a separate cache sector for each of these values,
+    which the step loads in any case.
+    """
+    if case.domain.periodic[0] or not case.layout.returning(case.lattice):
+        return False
+    return any(boundary.reflects and ENDS & {*boundary.where} for boundary in case.boundaries)
+
+
+def beyond(case: Case, slab: Slab, cells: Ints) -> LinkSet:
+    """The links of cells that come from beyond the ends of rows."""
+    x, steps = cells % slab.shape[2], [case.lattice.offset(i)[2] for i in range(case.lattice.Q)]
+    ends = {1: x == 0, -1: x == slab.shape[2] - 1}
+    return LinkSet.collect(cells.size, {i: ends[step] for i, step in enumerate(steps) if step})

@@ -5,7 +5,7 @@ from global coordinates, so they need no communication and do not depend on the 
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -17,14 +17,14 @@ from mpilbm.core.errors import CaseError
 from mpilbm.model.case import Case
 from mpilbm.model.findings import SERIOUS
 from mpilbm.parallel.slabs import Slab, split
-from mpilbm.solids.boundary_links import entry_lists
-from mpilbm.solids.cell_counts import CELLS, cells_of_bodies
-from mpilbm.solids.entry_list import EntryList
+from mpilbm.solids import Flags, Ints
+from mpilbm.solids.entry_list import EntryList, entry_lists
 from mpilbm.solids.missing_links import owned_links
-from mpilbm.solids.owners import Owner
-from mpilbm.solids.planes_read import require_planes
+from mpilbm.solids.plane_costs import require_planes
 from mpilbm.solids.shapes import Flow
-from mpilbm.solids.solids import (
+from mpilbm.solids.solid_cells import (
+    CELLS,
+    cells_of_bodies,
     fluid_planes,
     neighbour_flags,
     padded_ids,
@@ -44,16 +44,16 @@ class Geometry:
     lists         the boundary entries, see EntryList
     fluid_cells   int64 (planes,), the number of fluid cells of each plane
     find_flags    a function that returns `flags`
-    around, beside, wraps  see solids.surroundings
+    around, beside, wraps  see solid_cells.surroundings
     of_scalars    the boundary entries of each scalar
     """
 
     solid: NDArray[Any]
     lists: tuple[EntryList, ...]
-    fluid_cells: NDArray[np.int64]
+    fluid_cells: Ints
     find_flags: Callable[[], NDArray[Any]]
-    around: NDArray[np.int64]
-    beside: list[NDArray[np.bool_]]
+    around: Ints
+    beside: list[Flags]
     wraps: tuple[bool, bool]
     of_scalars: tuple[tuple[EntryList, ...], ...] = ()
 
@@ -65,7 +65,7 @@ class Geometry:
         """
         return self.find_flags()
 
-    def fluid(self, local: int) -> NDArray[np.bool_]:
+    def fluid(self, local: int) -> Flags:
         """Bool (rows, nx): whether each cell of a local plane or ghost plane is fluid."""
         if 0 <= local < len(self.solid):
             return self.solid[local] == 0
@@ -85,8 +85,8 @@ class Survey:
     overlaps     {(j, k): cells of body j that belong to body k instead}, j < k
     """
 
-    fluid_cells: NDArray[np.int64]
-    entries: NDArray[np.int64]
+    fluid_cells: Ints
+    entries: Ints
     solid_cells: tuple[int, ...]
     links: tuple[int, ...]
     body_links: tuple[int, ...]
@@ -110,15 +110,14 @@ def build(case: Case, slab: Slab, look: Look | None = None) -> Geometry:
     if look:
         look(case, slab, ids, lists, overlaps)
     fluid, flags = _fluid_cells(solid), partial(neighbour_flags, case, slab, ids)
-    of_scalars = tuple(_lists(case.of_scalar(k), slab, ids) for k in range(len(case.scalars)))
+    of_scalars = []
+    for k in range(len(case.scalars)):
+        scalar = case.of_scalar(k)
+        there = solids(scalar, ids)
+        owned = owned_links(scalar, slab, there)
+        of_scalars.append(entry_lists(scalar, slab, fluid_planes(scalar, slab, there), owned))
     around = surroundings(case, slab, fluid)
-    return Geometry(solid, lists, fluid, flags, **around, of_scalars=of_scalars)
-
-
-def _lists(case: Case, slab: Slab, ids: NDArray[Any]) -> tuple[EntryList, ...]:
-    """The boundary entries of a scalar on a slab whose solid cells are known."""
-    ids = solids(case, ids)
-    return entry_lists(case, slab, fluid_planes(case, slab, ids), owned_links(case, slab, ids))
+    return Geometry(solid, lists, fluid, flags, **around, of_scalars=tuple(of_scalars))
 
 
 def survey(case: Case, planes_at_a_time: int | None = None, look: Look | None = None) -> Survey:
@@ -132,7 +131,7 @@ def survey(case: Case, planes_at_a_time: int | None = None, look: Look | None = 
     pieces = split(case.shape, -(-planes // step), case.domain.periodic[-1])
     fluid, entries = [], []
     overlaps: Counter[tuple[int, int]] = Counter()
-    links: Counter[tuple[int | None, str]] = Counter()  # by body, or by face
+    links: Counter[int | str] = Counter()  # by number of the body, or by face
     solid_cells = np.zeros(len(case.bodies), np.int64)
     for slab in pieces:
         shared: Overlaps = {}
@@ -143,7 +142,7 @@ def survey(case: Case, planes_at_a_time: int | None = None, look: Look | None = 
             ownership.owner, ownership.missing.counts(), len(ownership.owners)
         ).astype(int)
         for owner, count in zip(ownership.owners, counts.tolist(), strict=True):
-            links[_key(owner)] += count
+            links[owner.boundary.where[0] if owner.body is None else owner.body] += count
         if look:
             lists = entry_lists(case, slab, fluid_planes(case, slab, ids), ownership)
             look(case, slab, ids, lists, shared)
@@ -154,21 +153,10 @@ def survey(case: Case, planes_at_a_time: int | None = None, look: Look | None = 
         fluid_cells=np.concatenate(fluid),
         entries=np.concatenate(entries),
         solid_cells=tuple(solid_cells.tolist()),
-        links=tuple(_of_each(case, links)),
-        body_links=tuple(links[number, ""] for number in range(len(case.bodies))),
+        links=tuple(sum(links[face] for face in each.where) for each in case.boundaries),
+        body_links=tuple(links[number] for number in range(len(case.bodies))),
         overlaps=dict(overlaps),
     )
-
-
-def _key(owner: Owner) -> tuple[int | None, str]:
-    """A key for an owner: (number of the body, "") or (None, first face)."""
-    return (owner.body, "") if owner.body is not None else (None, owner.boundary.where[0])
-
-
-def _of_each(case: Case, links: Counter[tuple[int | None, str]]) -> Iterator[int]:
-    """Yield the number of links of each [[boundary]], the sum over its owners."""
-    for boundary in case.boundaries:
-        yield sum(links[None, face] for face in boundary.where)
 
 
 def check(case: Case) -> None:
@@ -182,12 +170,12 @@ def require_fluid(case: Case, cells: int) -> None:
     """Raise CaseError if the box has no fluid cells; cells: the sum of `fluid_cells`."""
     if cells:
         return
-    problems = ["body: found no fluid cell: the bodies fill the box; make a body smaller or, if a "
-                "mask is 1 in the fluid, invert the mask"]  # fmt: skip
-    shapes = {f"body.{body.label}.shape": body.shape for body in case.bodies if body.shape}
-    for where, shape in shapes.items():
-        found = shape.findings(case, where, Flow(0, None))
-        problems += [str(each) for each in found if each.severity == SERIOUS]  # a likely cause
+    fix = "make a body smaller or, if a mask is 1 in the fluid, invert the mask"
+    problems = [f"body: found no fluid cell: the bodies fill the box; {fix}"]
+    for body in case.bodies:
+        if body.shape:
+            found = body.shape.findings(case, f"body.{body.label}.shape", Flow(0, None))
+            problems += [str(each) for each in found if each.severity == SERIOUS]  # a likely cause
     raise CaseError(problems, path=case.path)
 
 
@@ -240,7 +228,8 @@ def bodies_problems(case: Case) -> list[str]:
         if body.shape is None:
             continue
         lower, upper = body.shape.bounds()
-        sides = zip(*body.shape.in_box(case.domain).bounds(), *_box(case), strict=True)
+        domain = case.domain
+        sides = zip(*body.shape.in_box(domain).bounds(), domain.size, domain.periodic, strict=True)
         if any((b <= 0 or a >= n) and not periodic for a, b, n, periodic in sides):
             problems.append(
                 f"body.{index}.shape: body '{body.label}' from {list(lower)} to {list(upper)} lies "
@@ -249,12 +238,6 @@ def bodies_problems(case: Case) -> list[str]:
     return problems
 
 
-def _box(case: Case) -> tuple[tuple[int, ...], tuple[bool, ...]]:
-    """The size of the box, and which directions are periodic."""
-    return case.domain.size, case.domain.periodic
-
-
-def _fluid_cells(solid: NDArray[Any]) -> NDArray[np.int64]:
-    """int64 (planes,): the fluid cells of each plane."""
+def _fluid_cells(solid: NDArray[Any]) -> Ints:
     counts = [plane.size - np.count_nonzero(plane) for plane in solid]
     return np.array(counts, np.int64)

@@ -1,10 +1,11 @@
 """Findings about the geometry of the whole box, from the diagnoses of all slabs (diagnose.py).
 
-Each function of CHECKS takes a case and the diagnoses of all slabs in order, and returns a list of
-findings. Except for `idle`, the findings do not depend on the number of ranks.
+Each function of CHECKS takes a case and the diagnoses of all slabs in order, and yields findings.
+Except for `idle`, the findings do not depend on the number of ranks.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,8 @@ from mpilbm.model.findings import NOTE, SERIOUS, WARNING, Finding
 from mpilbm.physics.boundary_capabilities import FaceFlow
 from mpilbm.physics.lattices import AXES
 from mpilbm.solids import isolated_fluid as regions
-from mpilbm.solids import narrow_channels
-from mpilbm.solids.cell_counts import NO_CELLS, CellCount
-from mpilbm.solids.diagnose import Diagnosis
+from mpilbm.solids.diagnose import WIDEST, Diagnosis
+from mpilbm.solids.solid_cells import NO_CELLS, CellCount
 
 Parts = Sequence[Diagnosis]
 
@@ -31,20 +31,23 @@ def refuse(case: Case, parts: Parts) -> None:
 
     The latter are bodies whose wall velocity leads through their surface.
     """
-    unseen = [f"body.{body.label}.shape: {problem}"
-              for body in case.bodies if body.shape is not None
-              for problem in body.shape.problems_in_cells(case)]  # fmt: skip
-    if unseen:
-        raise CaseError(unseen, path=case.path)
-    first: dict[int, str] = {}
-    for part in parts:
-        for number, (_, sentence) in sorted(part.through.items()):
-            first.setdefault(number, sentence)
-    if first:
-        labels = [case.bodies[number].label for number in sorted(first)]
-        lines = [f"body.{label}.boundary.velocity: {first[number]}"
-                 for label, number in zip(labels, sorted(first), strict=True)]  # fmt: skip
-        raise CaseError(lines, path=case.path)
+    shapes = [(body.label, body.shape) for body in case.bodies if body.shape is not None]
+    problems = [
+        f"body.{label}.shape: {problem}"
+        for label, shape in shapes
+        for problem in shape.problems_in_cells(case)
+    ]
+    if not problems:
+        first: dict[int, str] = {}
+        for part in parts:
+            for number, (_, sentence) in part.through.items():
+                first.setdefault(number, sentence)
+        problems = [
+            f"body.{case.bodies[number].label}.boundary.velocity: {sentence}"
+            for number, sentence in sorted(first.items())
+        ]
+    if problems:
+        raise CaseError(problems, path=case.path)
 
 
 def findings(case: Case, parts: Parts) -> list[Finding]:
@@ -52,65 +55,52 @@ def findings(case: Case, parts: Parts) -> list[Finding]:
     return [found for check in CHECKS for found in check(case, parts)]
 
 
-def lost_bodies(case: Case, parts: Parts) -> list[Finding]:
+def lost_bodies(case: Case, parts: Parts) -> Iterator[Finding]:
     """Bodies without cells."""
-    if not case.bodies:
-        return []
-    cells = np.sum([part.bodies for part in parts], axis=0)
-    covered: dict[int, int] = {}
+    covered: Counter[int] = Counter()
     for (below, _), taken in _summed(part.overlaps for part in parts):
-        covered[below] = covered.get(below, 0) + taken
-    return [
-        Finding(
-            SERIOUS, f"body.{body.label}",
-            f"has no cells: later bodies cover all of its {counted(covered[k], 'cell')}; remove "
-            "it, or move it to the end of the file"
-            if k in covered
-            else "has no cells: no cell centre lies inside it; enlarge or move it, or refine the "
-            "box",
-        )
-        for k, body in enumerate(case.bodies)
-        if not cells[k] and not (body.shape and body.shape.cuts)  # open sheets have none
-    ]  # fmt: skip
+        covered[below] += taken
+    for k, body in enumerate(case.bodies):
+        if any(part.bodies[k] for part in parts) or (body.shape and body.shape.cuts):
+            continue  # open sheets have no cells
+        why = "no cell centre lies inside it; enlarge or move it, or refine the box"
+        if k in covered:
+            cells = counted(covered[k], "cell")
+            fix = "remove it, or move it to the end of the file"
+            why = f"later bodies cover all of its {cells}; {fix}"
+        yield Finding(SERIOUS, f"body.{body.label}", f"has no cells: {why}")
 
 
-def overlaps(case: Case, parts: Parts) -> list[Finding]:
+def overlaps(case: Case, parts: Parts) -> Iterator[Finding]:
     """Bodies that share cells."""
-    labels = [body.label for body in case.bodies]
-    return [
-        Finding(
-            NOTE, f"body.{labels[above]}",
-            f"shares {counted(count, 'cell')} with body '{labels[below]}': they belong to "
-            f"'{labels[above]}', which is later in the file",
+    for (below, above), count in _summed(part.overlaps for part in parts):
+        lower, upper = case.bodies[below].label, case.bodies[above].label
+        text = (
+            f"shares {counted(count, 'cell')} with body '{lower}': they belong to '{upper}', which "
+            "is later in the file"
         )
-        for (below, above), count in _summed(part.overlaps for part in parts)
-    ]  # fmt: skip
+        yield Finding(NOTE, f"body.{upper}", text)
 
 
-def bodies_at_faces(case: Case, parts: Parts) -> list[Finding]:
+def bodies_at_faces(case: Case, parts: Parts) -> Iterator[Finding]:
     """Bodies next to faces; serious if they cover a face through which the fluid flows."""
-    found: list[Finding] = []
-    covered: dict[str, int] = {}
+    covered: Counter[str] = Counter()
     beside: dict[int, list[str]] = {}
     for (face, number), count in _summed(part.faces for part in parts):
-        covered[face] = covered.get(face, 0) + count
+        covered[face] += count
         beside.setdefault(number, []).append(f"{counted(count, 'cell')} next to the face {face}")
     for number, cells in sorted(beside.items()):
-        label = case.bodies[number].label
-        found.append(Finding(
-            NOTE, f"body.{label}",
-            f"has {', '.join(cells)}: the boundary of a face holds in fluid cells only",
-        ))  # fmt: skip
+        text = f"has {', '.join(cells)}: the boundary of a face holds in fluid cells only"
+        yield Finding(NOTE, f"body.{case.bodies[number].label}", text)
     for index, boundary in enumerate(case.boundaries):
         for face in boundary.where if boundary.face_flow.crosses else ():
             layer = face_cells(case, face)
-            if covered.get(face) == layer:
-                found.append(Finding(
-                    SERIOUS, f"boundary.{index}.where",
+            if covered[face] == layer:
+                text = (
                     f"bodies cover all {counted(layer, 'cell')} next to the face {face}: no fluid "
-                    f"passes there; leave fluid between the body and the face",
-                ))  # fmt: skip
-    return found
+                    "passes there; leave fluid between the body and the face"
+                )
+                yield Finding(SERIOUS, f"boundary.{index}.where", text)
 
 
 def face_cells(case: Case, face: str) -> int:
@@ -120,71 +110,63 @@ def face_cells(case: Case, face: str) -> int:
     return layer[face[0]]
 
 
-def narrow_passages(case: Case, parts: Parts) -> list[Finding]:
+def narrow_passages(case: Case, parts: Parts) -> Iterator[Finding]:
     """Narrow channels, with their share of the fluid, and gaps of one cell; one finding."""
     gaps = sum((part.gaps for part in parts), NO_CELLS)
     narrow = sum((part.narrow for part in parts), NO_CELLS)
     fluid = sum(part.fluid for part in parts)
     gap = f"{counted(gaps.cells, 'fluid cell')} between two solids or faces, {_first(case, gaps)}"
-    if narrow.cells <= NEGLIGIBLE * fluid:
-        if not gaps.cells:
-            return []
-        return [Finding(
-            WARNING, "gaps",
+    if narrow.cells > NEGLIGIBLE * fluid:
+        unresolved = f"; {gap}, where no flow is resolved" if gaps.cells else ""
+        text = (
+            f"{counted(narrow.cells, 'fluid cell')} ({narrow.cells / fluid:.1%} of the fluid) in "
+            f"channels 1 to {WIDEST} cells wide, {_first(case, narrow)}{unresolved}: where the "
+            "flow must pass them, errors of tens of percent are usual; refine the box until "
+            "channels are 5 cells wide or more"
+        )
+        yield Finding(SERIOUS if narrow.cells > MANY * fluid else WARNING, "channels", text)
+    elif gaps.cells:
+        text = (
             f"{gap}: in a gap of one cell no flow is resolved; refine the box, or move the solids "
-            "or close the gap",
-        )]  # fmt: skip
-    unresolved = f"; {gap}, where no flow is resolved" if gaps.cells else ""
-    return [Finding(
-        SERIOUS if narrow.cells > MANY * fluid else WARNING, "channels",
-        f"{counted(narrow.cells, 'fluid cell')} ({narrow.cells / fluid:.1%} of the fluid) in "
-        f"channels 1 to {narrow_channels.WIDEST} cells wide, {_first(case, narrow)}{unresolved}: "
-        "where the flow must pass them, errors of tens of percent are usual; refine the box until "
-        "channels are 5 cells wide or more",
-    )]  # fmt: skip
+            "or close the gap"
+        )
+        yield Finding(WARNING, "gaps", text)
 
 
-def isolated_fluid(case: Case, parts: Parts) -> list[Finding]:
+def isolated_fluid(case: Case, parts: Parts) -> Iterator[Finding]:
     """Isolated fluid that nothing drives, and fluid with an inlet but no outlet."""
     known = [part.part for part in parts if part.part is not None]
     if len(known) < len(parts):
-        return []
-    pieces, found = regions.joined(case, known), []
+        return
+    pieces = regions.joined(case, known)
     count, cells = regions.blocked(pieces)
     if count and any(boundary.face_flow is FaceFlow.FREE for boundary in case.boundaries):
-        found.append(Finding(
-            SERIOUS, "boundary",
+        text = (
             f"a velocity is given at a face of {counted(cells.cells, 'fluid cell')} without a "
             f"connection to a face that lets the fluid out, {_first(case, cells)}: the mass there "
-            "grows or falls without bound; open a passage between the bodies",
-        ))  # fmt: skip
+            "grows or falls without bound; open a passage between the bodies"
+        )
+        yield Finding(SERIOUS, "boundary", text)
     count, cells = regions.isolated(pieces)
-    if count and not _moves_anywhere(case):
-        found.append(Finding(
-            WARNING, "isolated fluid",
+    # non-uniform forces and interactions of fluids may move isolated fluid
+    forces = [value for fluid in case.fluids if fluid.force for value in fluid.force.value]
+    uniform = all(isinstance(value, int | float) for value in forces)
+    if count and case.coupling is None and uniform:
+        text = (
             f"{counted(count, 'region')}, {counted(cells.cells, 'cell')} in all, without a link to "
             f"the flow, {_first(case, cells)}: nothing moves there; fill them with a solid, or "
-            "open them",
-        ))  # fmt: skip
-    return found
+            "open them"
+        )
+        yield Finding(WARNING, "isolated fluid", text)
 
 
-def fallbacks(case: Case, parts: Parts) -> list[Finding]:
+def fallbacks(case: Case, parts: Parts) -> Iterator[Finding]:
     """Links or cells for which a boundary uses a fallback."""
-    return [
-        Finding(WARNING, f"'{name}' in {counted(count, 'place')}", fallback)
-        for (name, fallback), count in _summed(part.fallbacks for part in parts)
-    ]
+    for (name, fallback), count in _summed(part.fallbacks for part in parts):
+        yield Finding(WARNING, f"'{name}' in {counted(count, 'place')}", fallback)
 
 
 CHECKS = (lost_bodies, bodies_at_faces, isolated_fluid, narrow_passages, fallbacks, overlaps)
-
-
-def _moves_anywhere(case: Case) -> bool:
-    """Whether non-uniform forces or interactions of fluids may move isolated fluid."""
-    forces = [value for fluid in case.fluids if fluid.force for value in fluid.force.value]
-    uniform = all(isinstance(value, int | float) for value in forces)
-    return case.coupling is not None or not uniform
 
 
 def idle(fluid_cells: Sequence[int]) -> list[Finding]:
@@ -192,16 +174,15 @@ def idle(fluid_cells: Sequence[int]) -> list[Finding]:
     ranks = [str(rank) for rank, count in enumerate(fluid_cells) if not count]
     if not ranks or len(ranks) == len(fluid_cells):
         return []
-    return [Finding(
-        WARNING, "ranks",
-        f"the slabs of {len(ranks)} of {len(fluid_cells)} ranks ({', '.join(ranks[:8])}"
-        f"{', …' if len(ranks) > 8 else ''}) hold no fluid and only wait; start fewer, or turn "
-        "the box so that fluid lies all along its last axis",
-    )]  # fmt: skip
+    listed = ", ".join(ranks[:8]) + (", …" if len(ranks) > 8 else "")
+    text = (
+        f"the slabs of {len(ranks)} of {len(fluid_cells)} ranks ({listed}) hold no fluid and only "
+        "wait; start fewer, or turn the box so that fluid lies all along its last axis"
+    )
+    return [Finding(WARNING, "ranks", text)]
 
 
 def _first(case: Case, count: CellCount) -> str:
-    """Text for the first cell of a count."""
     return "" if count.first is None else f"the first at {place(case, count.first)}"
 
 
@@ -215,8 +196,7 @@ def place(case: Case, cell: int) -> str:
 
 def _summed(counts: Iterable[Mapping[Any, int]]) -> list[tuple[Any, int]]:
     """The sorted items of the sum of several dicts of counts."""
-    total: dict = {}
+    total: Counter = Counter()
     for each in counts:
-        for key, count in each.items():
-            total[key] = total.get(key, 0) + count
+        total.update(each)
     return sorted(total.items())

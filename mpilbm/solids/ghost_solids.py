@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from mpilbm.layouts.field_grid import FieldGrid
 from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab
+from mpilbm.solids import Flags, Floats, Ints
 from mpilbm.solids.build import Geometry
 from mpilbm.solids.owners import NOBODY, beyond, face_owners, owners_of
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+Cells = tuple[Ints, Ints, Ints, Ints, Floats]  # at, owner, number of sources, sources, weights
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,6 @@ def wall_cells(case: Case, slab: Slab, geometry: Geometry, grid: FieldGrid) -> W
     return WallCells(at, ends, owner.astype(np.int32), start, source, weight)
 
 
-Cells = tuple[Ints, Ints, Ints, Ints, Floats]  # at, owner, number of sources, sources, weights
-
-
 class _Finder:
     """Finds the wall cells plane by plane; equal planes without bodies are computed once."""
 
@@ -88,7 +85,7 @@ class _Finder:
         shift = (local + self.grid.ghost) * self.grid.plane_stride
         return at + shift, owner, around, source + shift, weight
 
-    def _fluid(self, local: int) -> NDArray[np.bool_]:
+    def _fluid(self, local: int) -> Flags:
         """Bool (rows, nx), padded with cells that are not fluid where the box ends in walls."""
         inside = np.zeros((self.rows, self.nx), bool)
         if -1 <= local <= self.planes:

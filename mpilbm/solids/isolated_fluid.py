@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.lattices import Lattice
-from mpilbm.solids.cell_counts import NO_CELLS, CellCount
+from mpilbm.solids import Flags, Ints
+from mpilbm.solids.solid_cells import NO_CELLS, CellCount
+from mpilbm.solids.surfaces.triangles import components
 
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 Pair = tuple[Ints, Ints]  # labels of pieces that are connected
 Step = tuple[int, int, int]
 CELLS = 2**20  # labelled together, or one plane
@@ -69,14 +69,14 @@ def labelled(case: Case, slab: Slab, solid: NDArray[Any], marked: dict[str, Ints
     """
     size = solid[0].size
 
-    def parts() -> Iterator[Part]:
+    def blocks() -> Iterator[Part]:
         for begin, end in slab.blocks(CELLS):
             ends = begin * size, end * size
-            cells = {name: those[slice(*np.searchsorted(those, ends))] - ends[0]
-                     for name, those in marked.items()}  # fmt: skip
+            parts = {n: slice(*np.searchsorted(those, ends)) for n, those in marked.items()}
+            cells = {name: those[parts[name]] - ends[0] for name, those in marked.items()}
             yield _labelled(case, slab.begin + begin, solid[begin:end], cells)
 
-    return joined(case, parts())
+    return joined(case, blocks())
 
 
 def _labelled(case: Case, plane: int, solid: NDArray[Any], marked: dict[str, Ints]) -> Part:
@@ -85,12 +85,10 @@ def _labelled(case: Case, plane: int, solid: NDArray[Any], marked: dict[str, Int
     stride = (rows + 1) * (nx + 2)
     runs = _runs(solid == 0)
     pairs = [_connected(runs, runs, step, nx, stride) for step in _steps(case.lattice)]
-    once, label = np.unique(_components(runs.begin.size, _stacked(pairs)), return_inverse=True)
-    cells, place = np.zeros(once.size, np.int64), np.full(once.size, np.iinfo(np.int64).max)
-    np.add.at(cells, label, runs.end - runs.begin)
     local, row, x = np.unravel_index(runs.begin, (planes, rows + 1, nx + 2))
-    np.minimum.at(place, label, ((plane + local) * rows + row) * nx + x - 1)
-    marks = {name: np.zeros(once.size, bool) for name in (*marked, "periodic")}
+    first_cells = ((plane + local) * rows + row) * nx + x - 1
+    label, cells, place = _pieces(pairs, runs.end - runs.begin, first_cells)
+    marks = {name: np.zeros(cells.size, bool) for name in (*marked, "periodic")}
     for name, those in marked.items():
         at = np.unravel_index(those, solid.shape)
         here = at[0] * stride + at[1] * (nx + 2) + at[2] + 1
@@ -116,11 +114,9 @@ def joined(case: Case, parts: Iterable[Part]) -> Part:
         ends = [ends[0] if ends else first, last]
         found.append((part.cells, part.place, part.marks))
         count += part.cells.size
-    once, label = np.unique(_components(count, _stacked(joins)), return_inverse=True)
-    cells, place = np.zeros(once.size, np.int64), np.full(once.size, np.iinfo(np.int64).max)
-    np.add.at(cells, label, np.concatenate([each[0] for each in found]))
-    np.minimum.at(place, label, np.concatenate([each[1] for each in found]))
-    marks = {name: np.zeros(once.size, bool) for name in found[0][2]}
+    known = (np.concatenate([each[k] for each in found]) for k in (0, 1))
+    label, cells, place = _pieces(joins, *known)
+    marks = {name: np.zeros(cells.size, bool) for name in found[0][2]}
     for name, mark in marks.items():
         np.logical_or.at(mark, label, np.concatenate([each[2][name] for each in found]))
     first, last = (Runs(r.begin, r.end, label[r.label]) for r in ends)
@@ -128,7 +124,6 @@ def joined(case: Case, parts: Iterable[Part]) -> Part:
 
 
 def _once(pair: Pair) -> Pair:
-    """Return each pair of labels once."""
     numbers = max((int(each.max()) for each in pair if each.size), default=0) + 1
     first, second = np.divmod(np.unique(pair[0] * numbers + pair[1]), numbers)
     return first, second
@@ -183,23 +178,15 @@ def _connected(a: Runs, b: Runs, step: Step, nx: int, stride: int = 0) -> Pair:
     return np.repeat(a.label, counts), b.label[met]
 
 
-def _stacked(pairs: list[Pair]) -> Pair:
+def _pieces(pairs: list[Pair], cells: Ints, place: Ints) -> tuple[Ints, Ints, Ints]:
+    """The piece of each part, and the cells and first cell of each piece; pairs connect parts."""
     none = np.empty(0, np.int64)
-    first, second = zip(*pairs, (none, none), strict=True)
-    return np.concatenate(first), np.concatenate(second)
-
-
-def _components(count: int, pairs: Pair) -> Ints:
-    """Return, for each of `count` numbers, the least number to which `pairs` connect it."""
-    root, (a, b) = np.arange(count), pairs
-    while a.size:
-        low, high = np.minimum(root[a], root[b]), np.maximum(root[a], root[b])
-        apart = low < high
-        a, b = a[apart], b[apart]
-        np.minimum.at(root, high[apart], low[apart])
-        while (root[root] != root).any():
-            root = root[root]
-    return root
+    joined = [np.concatenate(each) for each in zip((none, none), *pairs, strict=True)]
+    once, label = np.unique(components(joined, cells.size), return_inverse=True)
+    total, first = np.zeros(once.size, np.int64), np.full(once.size, np.iinfo(np.int64).max)
+    np.add.at(total, label, cells)
+    np.minimum.at(first, label, place)
+    return label, total, first
 
 
 def _at_periodic(case: Case, plane: Ints, row: Ints, x: Ints, runs: Runs) -> Flags:

@@ -5,22 +5,19 @@ from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mpilbm.core.formulas.trees import numeric
 from mpilbm.core.formulas.values import CellValue
 from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab, split
 from mpilbm.physics.lattices import AXES
+from mpilbm.solids import Flags, Floats, Ints
+from mpilbm.solids.body_links import BodyLinks
 from mpilbm.solids.build import Geometry
-from mpilbm.solids.cut_links import coordinates
 from mpilbm.solids.entry_list import EntryList
-from mpilbm.solids.solids import padded_ids
+from mpilbm.solids.solid_cells import coordinates, padded_ids
 from mpilbm.solids.wall_distance import fluid_at
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 ENTRIES = 2**16  # whose links are examined at a time
 PLANES = 8  # that are examined at a time
 
@@ -66,10 +63,8 @@ class JumpForces:
               have no entry in a plane of the jump
     """
 
-    def __init__(
-        self, case: Case, slab: Slab, geometry: Geometry,
-        measured: tuple[EntryList, ...], groups: Ints, columns: int,
-    ):  # fmt: skip
+    def __init__(self, case: Case, slab: Slab, geometry: Geometry, links: BodyLinks, columns: int):
+        """columns: the number of sums, see MomentumExchange.start."""
         (jump,) = (boundary for boundary in case.boundaries if boundary.joins_faces)
         (value,) = jump.values().values()
         self._value = CellValue("rho_jump", value, case.dimensions)
@@ -77,28 +72,25 @@ class JumpForces:
         finder = _Finder(case, slab, geometry, "xyz".index(jump.where[0][0]))
         solids = [*finder.at_ends()]
         more = (np.stack([each.plane, each.body], 1) for each in solids)
-        self.groups = np.unique(np.concatenate([groups, *more]), axis=0)
+        self.groups = np.unique(np.concatenate([links.chunks.group, *more]), axis=0)
+        measured = tuple(each.entries for each in links.measured)
         entries = sum(each.cells.size for each in measured) * case.needs.by_cell
         self._shape = len(self.groups), entries, columns
         self._unit = self._zeros()  # for rho_jump = 1, if it is equal everywhere
         self._kept: list[CutLinks] = []  # otherwise
-        for links in chain(finder.of_entries(measured), solids):
+        for each in chain(finder.of_entries(measured), solids):
             if self._value.coordinates:
-                self._kept.append(links)
+                self._kept.append(each)
             else:
-                self._add(self._unit, links, links.each)
+                self._add(self._unit, each, each.each)
 
     @classmethod
     def find(
-        cls, case: Case, slab: Slab, geometry: Geometry,
-        measured: tuple[EntryList, ...], groups: Ints, columns: int,
-    ) -> "JumpForces | None":  # fmt: skip
-        """The share of the jump of a case: Case, None without a jump.
-
-        groups: those with entries. columns: the number of sums, see MomentumExchange.start.
-        """
+        cls, case: Case, slab: Slab, geometry: Geometry, links: BodyLinks, columns: int
+    ) -> "JumpForces | None":
+        """The share of the jump of a case, None without a jump."""
         jumps = any(boundary.joins_faces for boundary in case.boundaries)
-        return cls(case, slab, geometry, measured, groups, columns) if jumps else None
+        return cls(case, slab, geometry, links, columns) if jumps else None
 
     def _zeros(self) -> "Shares":
         groups, entries, columns = self._shape
@@ -155,10 +147,6 @@ class _Finder:
         self.size = np.array(case.domain.size)
         self.wraps = np.array(case.domain.periodic)
 
-    def _places(self, cells: Ints) -> Ints:
-        """The coordinates of cells of the slab in the box, (n, D)."""
-        return coordinates(self.case, self.slab, cells).T
-
     def of_entries(self, measured: tuple[EntryList, ...]) -> Iterator[CutLinks]:
         """The links between fluid and bodies."""
         begin = 0
@@ -176,7 +164,7 @@ class _Finder:
         self, entry: Ints, cells: Ints, body: Ints, i: Ints, part: Floats | None = None
     ) -> CutLinks:
         """Links along c_i of these cells with k != 0; `part`: the part of each that counts."""
-        at, c = self._places(cells), self.c[i]
+        at, c = coordinates(self.case, self.slab, cells).T, self.c[i]
         wall = at + (1 - c) / 2
         own = self._in_body(np.where(self.wraps & (c != 0), wall % self.size, wall), c, body)
         k = np.rint((own - wall)[:, self.axis] / self.size[self.axis])
@@ -207,7 +195,8 @@ class _Finder:
             cells = self._at_faces(number + 1)
             if not cells.size:
                 continue
-            at, through = self._places(cells), self._through(number + 1, cells)
+            at = coordinates(self.case, self.slab, cells).T
+            through = self._through(number + 1, cells)
             for i in np.flatnonzero(self.c[:, self.axis]):
                 face = 0 if self.c[i, self.axis] > 0 else self.size[self.axis] - 1
                 there = at - self.c[i]

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mpilbm.solids import Flags, Ints
+
 BITS = 32  # bits of a word, at least Q
 BLOCK = 2**16  # cells whose flags are unpacked at a time
 
@@ -65,7 +67,7 @@ class LinkSet:
         """The links that are not in `other`."""
         return LinkSet(self.bits & ~other.bits)
 
-    def where(self, mask: NDArray[np.bool_]) -> "LinkSet":
+    def where(self, mask: Flags) -> "LinkSet":
         """The links of cells where the mask is True; no links elsewhere."""
         return LinkSet(np.where(mask, self.bits, np.uint32(0)))
 
@@ -93,19 +95,19 @@ class LinkSet:
         """The first link of each cell; no link for cells without links."""
         return LinkSet(self.bits & (~self.bits + np.uint32(1)))
 
-    def has(self, i: int) -> NDArray[np.bool_]:
+    def has(self, i: int) -> Flags:
         """Bool (n,): whether the link along c_i is in the set."""
         return (self.bits >> np.uint32(i) & 1).astype(bool)
 
-    def contains(self, cells: NDArray[Any], directions: NDArray[Any]) -> NDArray[np.bool_]:
+    def contains(self, cells: NDArray[Any], directions: NDArray[Any]) -> Flags:
         """Bool array: whether each link, given as (cell, direction), is in the set."""
         return (self.bits[cells] >> directions.astype(np.uint32) & 1).astype(bool)
 
-    def any(self) -> NDArray[np.bool_]:
+    def any(self) -> Flags:
         """Bool (n,): whether a cell has a link in the set."""
         return self.bits > 0
 
-    def flags(self) -> NDArray[np.bool_]:
+    def flags(self) -> Flags:
         """Bool (n, 32): whether each link of each cell is in the set."""
         words = self.bits.astype("<u4").view(np.uint8).reshape(-1, BITS // 8)
         return np.unpackbits(words, axis=1, bitorder="little").view(bool)
@@ -128,7 +130,7 @@ class LinkSet:
         sums = sums + (sums >> 4) & np.uint32(0x0F0F0F0F)
         return (sums * np.uint32(0x01010101) >> 24).astype(np.uint8)
 
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> Ints:
         """int64 (n,): the number of links of each cell."""
         return self._counts().astype(np.int64)
 
@@ -136,26 +138,22 @@ class LinkSet:
         """The number of links of all cells."""
         return int(self._counts().sum(dtype=np.int64))
 
-    def starts(self) -> NDArray[np.int64]:
+    def starts(self) -> Ints:
         """int64 (n,): the place of each cell's first link in the order of all links."""
         counts = self._counts()
         ends = np.cumsum(counts, dtype=np.int64)
         return np.subtract(ends, counts, out=ends)
 
-    def of_cells(self, cells: NDArray[Any]) -> NDArray[np.bool_]:
+    def of_cells(self, cells: NDArray[Any]) -> Flags:
         """Bool, one value per link of the set: whether it belongs to one of these cells."""
         wanted = np.zeros(len(self), bool)
         wanted[cells] = True
         return np.repeat(wanted, self.counts())
 
-    def positions(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int64]]:
+    def positions(self) -> tuple[NDArray[np.intp], NDArray[np.intp], Ints]:
         """Cell and direction of each link, and how many links of the cell come before it."""
         cell, direction = self.unpack()
         return cell, direction, np.arange(cell.size) - self.starts()[cell]
-
-    def lowest_direction(self) -> NDArray[np.intp]:
-        """The first direction of each cell; 0 where there is none."""
-        return self.flags().argmax(axis=1)
 
 
 def joined(sets: list[LinkSet]) -> LinkSet:
@@ -177,7 +175,7 @@ class LinkBytes:
         here = self._bytes[i // 8]
         np.bitwise_or(here, mask & np.uint8(1 << i % 8), out=here)
 
-    def any(self) -> NDArray[np.bool_]:
+    def any(self) -> Flags:
         """Bool (n,): whether a cell has a link in the set."""
         return np.bitwise_or.reduce(self._bytes, axis=0) != 0
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mpilbm.core.errors import CaseError
 from mpilbm.core.files.hdf5 import require_intact
@@ -18,9 +17,9 @@ from mpilbm.core.files.input_text import file_state
 from mpilbm.core.formulas.given_functions import is_reference, unknown
 from mpilbm.model.case import Case
 from mpilbm.physics.lattices import stored_cells
-from mpilbm.solids.volumes import hdf5, numpy_files
+from mpilbm.solids import Flags
+from mpilbm.solids.volumes import Source, Volume, array_files
 from mpilbm.solids.volumes.solid_planes import SolidPlanes
-from mpilbm.solids.volumes.volume import Source, Volume
 
 
 def require_masks(case: Case) -> None:
@@ -39,9 +38,7 @@ def require_masks(case: Case) -> None:
             raise CaseError(f"'{spec}' {error}", f"body.{k}.mask", case.path) from None
 
 
-def load_mask(
-    spec: str, case: Case, begin: int, end: int, where: str = "body.mask"
-) -> NDArray[np.bool_]:
+def load_mask(spec: str, case: Case, begin: int, end: int, where: str = "body.mask") -> Flags:
     """Planes begin … end - 1 of a mask file as bool (end - begin, rows, nx): nonzero is solid.
 
     The file contains all nodes of the box, also those that a staggered lattice leaves out.
@@ -75,7 +72,6 @@ def mask_contents(spec: str, case: Case, where: str) -> tuple[str, str]:
 
 
 def _shape(case: Case) -> tuple[int, int, int]:
-    """Planes, rows and columns of all nodes of the box."""
     planes, rows, nx = case.shape
     return planes, rows, nx * case.lattice.volume
 
@@ -101,7 +97,7 @@ def _opened(
     path: Path, dataset: str, state: Any, shape: tuple[int, ...], dimensions: int
 ) -> SolidPlanes:
     """The solid planes of a mask of this shape; state: changes with the content of the file."""
-    volume = hdf5.checked(path, dataset) if dataset else numpy_files.npy(Source(path))
+    volume = array_files.checked(path, dataset) if dataset else array_files.npy(Source(path))
     return _of_volume(volume, shape, dimensions)
 
 

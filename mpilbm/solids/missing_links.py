@@ -6,31 +6,38 @@ fluid, otherwise the owner's place + 1. The codes are one array, in which the so
 along c_i are the same array shifted by a number of positions:
 
     link i of position n is missing if code[n] == 0 and code[n - shift_i] != 0
+
+A link between two fluid cells that crosses a sheet thinner than a cell is missing on both sides:
+it is cut, and the body of the sheet owns it. Both sides find it from the same numbers, so a slab
+needs no other slab.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.model.case import Case
+from mpilbm.model.case import Case, Surface
 from mpilbm.parallel.slabs import Slab
-from mpilbm.solids.cut_links import with_cut_links
+from mpilbm.solids import Flags, Ints
 from mpilbm.solids.link_set import LinkBytes, LinkSet, joined
-from mpilbm.solids.owners import NOBODY, Ownership, Why, beyond, face_owners, owners_of
+from mpilbm.solids.owners import NOBODY, Owner, Ownership, Why, beyond, face_owners, owners_of
+from mpilbm.solids.solid_cells import coordinates
 
-Ints = NDArray[Any]
-Flags = NDArray[np.bool_]
 Codes = NDArray[Any]  # uint8 or uint16, (planes, rows, nx)
+SHEET_CELLS = 2**16  # that are compared with sheets at a time
+REACH = 1.001  # the length of a link along an axis, and rounding errors
 CELLS = 2**19  # in a block, or one plane; its arrays then fit the cache of a CPU core
 
 
 class Entries(NamedTuple):
-    """The entries of a block: cells (int32) counted from its first one, owners, missing links."""
+    """Cells, places of their owners, and missing links; of a block, counted from its first cell."""
 
-    cells: Ints
-    owner: Ints
+    cells: NDArray[Any]
+    owner: NDArray[Any]
     missing: LinkSet
 
 
@@ -62,7 +69,7 @@ def owned_links(case: Case, slab: Slab, ids: NDArray[Any]) -> Ownership:
     missing = joined([each.missing for each in found])
     cut = LinkSet.empty(cells.size)
     ownership = Ownership(finder.owners, cells, owner, missing, cut, case.lattice.Q)
-    return with_cut_links(case, slab, ids, ownership)
+    return _with_cut_links(case, slab, ids, ownership)
 
 
 class _Finder:
@@ -208,3 +215,83 @@ class _Finder:
         order = np.argsort(keys, kind="stable")
         number, owner = np.divmod(keys[order], len(self.owners))
         return number, owner, joined([links[alone], divided])[order]
+
+
+def sheets_of(case: Case, owners: Sequence[Owner]) -> list[tuple[int, Surface]]:
+    """The places of the owners that are bodies with sheets, and their shapes in the box."""
+    bodies = [(o.place, case.bodies[o.body].shape) for o in owners if o.body is not None]
+    return [(k, shape.in_box(case.domain)) for k, shape in bodies if shape and shape.cuts]
+
+
+def _with_cut_links(case: Case, slab: Slab, ids: NDArray[Any], ownership: Ownership) -> Ownership:
+    """Add the links that sheets cut; if several bodies cut a link, the last one owns it."""
+    sheets, found = sheets_of(case, ownership.owners[::-1]), []
+    for begin, end in slab.blocks(SHEET_CELLS) if sheets else ():
+        first = begin * ids[0].size
+        fluid = first + np.flatnonzero(ids[begin + 1 : end + 1] == 0)
+        taken = LinkSet.empty((end - begin) * ids[0].size)
+        for place, sheet in sheets:
+            cells = _beside(case, slab, fluid, sheet)
+            links = _cut(case, slab, ids, sheet, cells).without(taken[cells - first])
+            mine = np.flatnonzero(links.any())
+            taken = taken.with_more(cells[mine] - first, links[mine])
+            found.append(Entries(cells[mine], np.full(mine.size, place), links[mine]))
+    return _merged(ownership, found) if found else ownership
+
+
+def _beside(case: Case, slab: Slab, cells: Ints, sheet: Surface) -> Ints:
+    """Those of some cells that are at most one cell outside the bounds of a shape."""
+    near, domain = np.ones(cells.size, bool), case.domain
+    at = coordinates(case, slab, cells) + 0.5
+    for x, low, high, n, periodic in zip(
+        at, *sheet.bounds(), domain.size, domain.periodic, strict=True
+    ):
+        images = [x + k for k in ((-n, 0, n) if periodic else (0,))]
+        near &= np.any([(c > low - REACH) & (c < high + REACH) for c in images], axis=0)
+    return cells[near]
+
+
+def _cut(case: Case, slab: Slab, ids: NDArray[Any], sheet: Surface, cells: Ints) -> LinkSet:
+    """The links of fluid cells that come from a fluid cell and cross a sheet."""
+    lattice, at, found = case.lattice, coordinates(case, slab, cells), {}
+    size, periodic = np.array(case.domain.size)[:, None], np.array(case.domain.periodic)[:, None]
+    for i in range(1, lattice.Q):
+        step = -np.array(lattice.c[i])[:, None]
+        there = at + step
+        inside = np.flatnonzero((((there >= 0) & (there < size)) | periodic).all(axis=0))
+        wrapped = (there % size)[:, inside]
+        plane = there[-1, inside] - slab.begin + 1
+        row = wrapped[1] if lattice.D == 3 else 0
+        open_ends = inside[ids[plane, row, wrapped[0] // lattice.volume] == 0]
+        q = sheet.first(at[:, open_ends] + 0.5, np.repeat(step, open_ends.size, 1).astype(float))
+        found[i] = open_ends[~np.isnan(q)]
+    return LinkSet.collect(cells.size, found)
+
+
+def _merged(ownership: Ownership, found: list[Entries]) -> Ownership:
+    """The ownership with further entries; they take links from joined faces."""
+    cells, places = (np.concatenate([each[k] for each in found]) for k in (0, 1))
+    cut = joined([each[2] for each in found])
+    at = np.concatenate([ownership.cells, cells])
+    owner = np.concatenate([ownership.owner, places])
+    none = LinkSet.empty(ownership.cells.size)
+    missing, cut = joined([_left(ownership, cells, cut), cut]), joined([none, cut])
+    key = at * len(ownership.owners) + owner
+    order = np.argsort(key, kind="stable")
+    first = np.flatnonzero(np.append(True, np.diff(key[order]) > 0)[: key.size])
+    missing, cut = (each[order].united(first) for each in (missing, cut))
+    mine = np.flatnonzero(missing.any())
+    at, owner = at[order][first][mine], owner[order][first][mine].astype(np.int32)
+    return replace(ownership, cells=at, owner=owner, missing=missing[mine], cut=cut[mine])
+
+
+def _left(ownership: Ownership, cells: Ints, cut: LinkSet) -> LinkSet:
+    """The missing links of the entries, of joined faces without those that are cut."""
+    links = ownership.missing
+    joint = ownership.owned_by(lambda owner: owner.why is Why.OPPOSITE_FACE)
+    order = np.argsort(cells, kind="stable")
+    known, first = np.unique(cells[order], return_index=True)
+    united = cut[order].united(first)
+    mine = np.flatnonzero(joint & np.isin(ownership.cells, known))
+    rest = links[mine].without(united[np.searchsorted(known, ownership.cells[mine])])
+    return links.with_all_of(mine, rest)

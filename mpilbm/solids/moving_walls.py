@@ -17,11 +17,10 @@ from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.collisions import Collision
 from mpilbm.physics.lattices import AXES, Lattice
-from mpilbm.solids.cut_links import values_from_file
+from mpilbm.solids import Floats, Ints
 from mpilbm.solids.owners import Ownership
+from mpilbm.solids.solid_cells import centres, values_from_file
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Rows = NDArray[np.int32]
 
 
@@ -69,16 +68,16 @@ class MovingLinks:
         first = np.append(0, found)[first]
         link = np.argwhere(rows[:, :-1])
         wall, cell = rows[tuple(link.T)] - 1, first[link[:, 0]]
-        plane, line, k = np.unravel_index(cell, (slab.planes, *slab.shape[1:]))
-        height = plane + slab.begin
-        x = lattice.x(height, line, k)
-        node = np.stack([x, line, height] if lattice.D == 3 else [x, height], 1)
-        place = node + 0.5 - np.array(lattice.c, np.float64)[link[:, 1]] / 2
+        c = np.array(lattice.c, np.float64)[link[:, 1]]
+        place = centres(case, slab, cell) - c / 2
         given = tuple(
-            {n: values_from_file(value, each.where[0], case, slab, cell)
-             for n, value in each.values().items() if isinstance(value, Plane)}
+            {
+                name: values_from_file(value, each.where[0], case, slab, cell)
+                for name, value in each.values().items()
+                if isinstance(value, Plane)
+            }
             for each in walls
-        )  # fmt: skip
+        )
         row = row.reshape(-1)[1:]
         return cls(found, row.astype(np.int32), first, link, wall, place, walls, given)
 
@@ -180,7 +179,6 @@ def _components(boundary: Boundary) -> tuple[CellValue, ...]:
 
 
 def _varies(boundary: Boundary) -> bool:
-    """Whether the velocity of a half-way wall varies from cell to cell."""
     values = boundary.values() if boundary.wall_velocity is not None else {}
     planes = any(isinstance(value, Plane | PointValue) for value in values.values())
     return planes or any(CellValue(n, value, 3).coordinates for n, value in values.items())

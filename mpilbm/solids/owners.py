@@ -7,12 +7,12 @@ link is missing and exactly one boundary owns it:
    precedence (physics/boundaries). The order of the case file does not matter. If all these faces
    are mirrors (free slip), this applies only if the mirror image of x - c_i is a fluid cell.
 2. Otherwise, if x - c_i, wrapped at periodic faces and reflected at mirrors, is solid: the body.
-   So too if it is fluid, but a sheet of the body lies between both cells (cut_links.py).
+   So too if it is fluid, but a sheet of the body lies between both cells (missing_links.py).
 3. Otherwise, if the link crosses periodic faces with a [[boundary]] (pressure_jump): that boundary.
 
 missing_links.py finds them. The ownership determines which entry supplies the whole cell, where
 on-site boundaries meet, and which entries of mirrors are overruled. Direct writes also depend on
-the layout, see direct_writes.py.
+the layout, see staging.py.
 """
 
 from collections.abc import Callable
@@ -26,10 +26,9 @@ from numpy.typing import NDArray
 
 from mpilbm.model.case import Case
 from mpilbm.physics.boundaries import Boundary, one_face_each
+from mpilbm.solids import Flags, Ints
 from mpilbm.solids.link_set import LinkSet
 
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 Sides = tuple[int, int]  # the places of the owners of the lower and the upper face of an axis
 
 NOBODY = -1  # in arrays of owners' places: the link has no owner
@@ -62,18 +61,13 @@ class Owner:
 
 def owners_of(case: Case) -> tuple[Owner, ...]:
     """All owners of a case, by place."""
-    faces = one_face_each(case.boundaries)
-    found = [Owner(place, each, _why(each)) for place, each in enumerate(faces)]
-    return *found, *(
-        Owner(len(faces) + number, body.boundary, Why.BODY, number)
-        for number, body in enumerate(case.bodies)
-    )
-
-
-def _why(boundary: Boundary) -> Why:
-    if boundary.mirrors:
-        return Why.MIRROR
-    return Why.OPPOSITE_FACE if boundary.joins_faces else Why.FACE
+    found: list[Owner] = []
+    for boundary in one_face_each(case.boundaries):
+        joins = Why.OPPOSITE_FACE if boundary.joins_faces else Why.FACE
+        found.append(Owner(len(found), boundary, Why.MIRROR if boundary.mirrors else joins))
+    for number, body in enumerate(case.bodies):
+        found.append(Owner(len(found), body.boundary, Why.BODY, number))
+    return tuple(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +78,7 @@ class Ownership:
     cells    int64 (n,), (plane * rows + row) * nx + x of the planes of the slab
     owner    int32 (n,), the place of the owner; entries are sorted by cell, then owner
     missing  the missing links that the owner owns
-    cut      those of them that come from a fluid cell, see cut_links.py
+    cut      those of them that come from a fluid cell, through a sheet
     Q        number of directions
     """
 
@@ -133,7 +127,10 @@ class Ownership:
         also supplies all links along which populations stream in. In other cells the last entry
         whose boundary sets the population at rest also supplies direction 0.
         """
-        links, whole = self.missing, self.owned_by(lambda owner: _whole_cell(owner.boundary))
+        links, whole = (
+            self.missing,
+            self.owned_by(lambda owner: owner.boundary.capabilities.whole_cell),
+        )
         if whole.any():
             last = self._last_of_cells(whole)
             streams_in = LinkSet.all_of(self.Q).without(self.blocked(self.cells[last]))
@@ -157,7 +154,7 @@ class Ownership:
         These are boundaries with a normal and values at the node, and boundaries that set the
         whole cell.
         """
-        mine = self.owned_by(lambda owner: _sets_values(owner.boundary))
+        mine = self.owned_by(lambda o: o.boundary.on_site or o.boundary.capabilities.whole_cell)
         found, count = np.unique(self.cells[mine], return_counts=True)
         return self._in(found[count > 1])
 
@@ -168,21 +165,13 @@ class Ownership:
         The populations of such an entry are computed for the other boundary to read, but they are
         not written to the field.
         """
-        whole = self.owned_by(lambda owner: _whole_cell(owner.boundary))
+        whole = self.owned_by(lambda owner: owner.boundary.capabilities.whole_cell)
         mirrors = self.owned_by(lambda owner: owner.why is Why.MIRROR)
         return mirrors & self._in(self.cells[whole])
 
     def _in(self, cells: Ints) -> Flags:
         """Bool (n,): whether the cell of an entry is one of these."""
         return np.isin(self.cells, cells) if cells.size else np.zeros(self.cells.size, bool)
-
-
-def _whole_cell(boundary: Boundary) -> bool:
-    return boundary.capabilities.whole_cell
-
-
-def _sets_values(boundary: Boundary) -> bool:
-    return boundary.on_site or _whole_cell(boundary)
 
 
 def face_owners(case: Case, owners: tuple[Owner, ...], joined: bool = False) -> tuple[Sides, ...]:

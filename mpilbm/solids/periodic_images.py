@@ -19,7 +19,8 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from mpilbm.solids import Flags, Floats
+
 Corners = tuple[tuple[float, ...], tuple[float, ...]]  # lower and upper (x, y[, z])
 
 LONGEST = 4  # boxes
@@ -34,8 +35,8 @@ class Solid(Protocol):
     def cuts(self) -> bool:
         """Whether it has sheets."""
 
-    def first(self, points: Floats, step: Floats) -> Floats:
-        """Where links meet a sheet."""
+    def bounds(self) -> Corners:
+        """The corners of a box around it."""
 
     def inside(self, x: Any, y: Any, z: Any = None) -> Any:
         """Whether points are inside."""
@@ -43,21 +44,8 @@ class Solid(Protocol):
     def distance(self, points: NDArray[Any], step: NDArray[Any]) -> Floats:
         """The distance of the surface."""
 
-    def bounds(self) -> Corners:
-        """The corners of a box around it."""
-
-
-class MovedSolid(Protocol):
-    """A solid in the coordinates of the box."""
-
-    def inside(self, *points: Any) -> Any:
-        """Whether points are inside."""
-
-    def distance(self, points: Floats, step: Floats) -> Floats:
-        """The distance of the surface."""
-
-    def bounds(self) -> Corners:
-        """The corners of a box around it."""
+    def first(self, points: NDArray[Any], step: NDArray[Any]) -> Floats:
+        """Where links meet a sheet."""
 
 
 @dataclass(frozen=True)
@@ -81,14 +69,10 @@ class Image:
 
     def bounds(self) -> Corners:
         """The corners of a box around the image."""
-        lower, upper = (
-            tuple(a + s for a, s in zip(corner, self.shift, strict=True))
-            for corner in self.shape.bounds()
-        )
-        return lower, upper
+        lower, upper = (np.add(corner, self.shift).tolist() for corner in self.shape.bounds())
+        return tuple(lower), tuple(upper)
 
     def _in_shape(self, points: Iterable[Any]) -> list[Any]:
-        """Coordinates in the frame of the shape."""
         return [x - s if s else x for x, s in zip(points, self.shift, strict=True)]
 
 
@@ -96,16 +80,15 @@ class Image:
 class Cut:
     """An image of a shape without the points of other shapes in the box."""
 
-    image: MovedSolid
+    image: "Image | Cut"
     others: "Sequence[ShapeInBox]"
 
     def inside(self, *points: Any) -> Any:
         """Whether points are in the image and in none of the others."""
-        return reduce(
-            lambda found, other: found & ~other.inside(*points),
-            self.others,
-            self.image.inside(*points),
-        )
+        found = self.image.inside(*points)
+        for other in self.others:
+            found = found & ~other.inside(*points)
+        return found
 
     def distance(self, points: Floats, step: Floats) -> Floats:
         """The distance of the surface, see Shape.distance.
@@ -137,7 +120,7 @@ class ShapeInBox:
 
     def __init__(
         self,
-        images: Iterable[MovedSolid],
+        images: Iterable[Image | Cut],
         continues: Iterable[bool],
         domain: Any,
         sheets: Iterable[Image] = (),
@@ -247,7 +230,7 @@ def _all_continue(parts: "Sequence[ShapeInBox]") -> Iterable[bool]:
     return (all(each) for each in zip(*(part.continues for part in parts), strict=True))
 
 
-def _within(bounds: Corners, points: Floats) -> NDArray[np.bool_]:
+def _within(bounds: Corners, points: Floats) -> Flags:
     """Whether points lie in a box, or beside it by a rounding error."""
     lower, upper = (np.array(corner)[:, None] for corner in bounds)
     return np.all((points >= lower - JUST) & (points <= upper + JUST), axis=0)

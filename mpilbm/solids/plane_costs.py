@@ -1,15 +1,20 @@
-"""The time that each plane of a box takes in a step, for a partition into slabs of equal cost."""
+"""Slabs of equal cost: the time of each plane in a step, and how many planes a slab needs.
+
+A slab holds the cells that boundaries read inwards of its faces and behind its links.
+"""
+
+from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mpilbm.core.errors import CaseError
+from mpilbm.core.units import counted
 from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab, split
+from mpilbm.physics.boundaries import Boundary, one_face_each
 from mpilbm.physics.lattices import Lattice
-from mpilbm.solids.planes_read import planes_needed
-from mpilbm.solids.solids import padded_ids
-
-Flags = NDArray[np.bool_]
+from mpilbm.solids import Flags, Ints
+from mpilbm.solids.solid_cells import padded_ids
 
 # Bytes of memory traffic that take as long as one link of a boundary list, for layouts of
 # populations, and for `moments`, which computes cells at boundaries a second time. Measured on four
@@ -19,13 +24,13 @@ LINK_BYTES, MOMENTS_LINK_BYTES = 130, 200
 PLANES = 16  # evaluated together
 
 
-def slabs(case: Case, ranks: int, costs: NDArray[np.int64] | None = None) -> tuple[Slab, ...]:
+def slabs(case: Case, ranks: int, costs: Ints | None = None) -> tuple[Slab, ...]:
     """Return one slab per rank, of equal cost; of equal size if `costs` is None."""
     periodic = case.domain.periodic[-1]
     return split(case.shape, ranks, periodic, costs, planes_needed(case))
 
 
-def plane_costs(case: Case, begin: int, end: int) -> NDArray[np.int64] | None:
+def plane_costs(case: Case, begin: int, end: int) -> Ints | None:
     """Return the cost of each plane from begin to end - 1 in bytes, int64 (end - begin,).
 
     The cost is the memory traffic of the cells (of the fluid cells, if the layout stores only
@@ -67,7 +72,7 @@ def _in_list(case: Case) -> Flags:
     return np.array([False, *(not (grid.turned and b.boundary.reflects) for b in case.bodies)])
 
 
-def _links(lattice: Lattice, fluid: Flags, listed: Flags) -> NDArray[np.int64]:
+def _links(lattice: Lattice, fluid: Flags, listed: Flags) -> Ints:
     """Return the number of links from fluid to listed cells for each plane, int64 (planes,).
 
     fluid, listed: bool (planes + 2, rows, nx). An estimate: rows and x wrap around, and the shift
@@ -82,3 +87,68 @@ def _links(lattice: Lattice, fluid: Flags, listed: Flags) -> NDArray[np.int64]:
         there = np.roll(there, (row, x // lattice.volume), (1, 2))
         found += np.count_nonzero(fluid[1:-1] & there, axis=(1, 2))
     return found
+
+
+def inward_step(lattice: Lattice, boundary: Boundary) -> tuple[int, int, int]:
+    """(planes, rows, cells) from a cell to the next one along the normal; 2 planes if staggered."""
+    plane, row, x = lattice.offset_of(boundary.normal(lattice.D))
+    return lattice.volume * plane, lattice.volume * row, x
+
+
+def planes_needed(case: Case) -> tuple[int, int, int]:
+    """Smallest number of planes of the first slab, of inner slabs and of the last slab.
+
+    With these, the cells that boundaries read inwards of the first and last plane are local.
+    """
+    needed = {"-": case.ghost, "+": case.ghost}
+    for boundary, planes in _inward_planes(case):
+        side = boundary.where[0][1]
+        needed[side] = max(needed[side], planes)
+    return needed["-"], case.ghost, needed["+"]
+
+
+def _inward_planes(case: Case) -> Iterator[tuple[Boundary, int]]:
+    """The boundaries at the first and last plane that read inwards, and the planes they need."""
+    for boundary in one_face_each(case.boundaries):
+        inward = boundary.capabilities.inward
+        if inward and boundary.where[0][0] == "xyz"[case.dimensions - 1]:
+            planes = max(map(abs, inward_step(case.lattice, boundary)))
+            yield boundary, min(1 + inward * planes, case.shape[0])
+
+
+def require_planes(case: Case, slab: Slab) -> None:
+    """Raise CaseError if a boundary reads cells that its rank does not hold.
+
+    Cells inwards of a face must belong to the same rank. Cells along links may also belong to the
+    neighbouring rank.
+    """
+    _require_behind(case, slab)
+    for boundary, needed in _inward_planes(case):
+        face = slab.begin == 0 if boundary.where[0][1] == "-" else slab.end == case.shape[0]
+        if face and slab.planes < needed:
+            raise CaseError(
+                f"'{boundary.name}' at {boundary.where[0]} reads {counted(needed - 1, 'cell')} "
+                f"inwards, and the rank there owns {counted(slab.planes, 'plane')} of "
+                f"{case.shape[0]}; needed: {needed}; start at most "
+                f"{counted(case.shape[0] // needed, 'rank')}",
+                "boundary",
+                case.path,
+            )
+
+
+def _require_behind(case: Case, slab: Slab) -> None:
+    """Raise CaseError if the smallest slab has fewer planes than a boundary reads along links."""
+    everywhere = (*case.boundaries, *(body.boundary for body in case.bodies))
+    for boundary in everywhere:
+        planes, fewest = case.shape[0], case.shape[0] // slab.ranks
+        behind = boundary.capabilities.planes_behind
+        if fewest >= behind:
+            continue
+        fix = f"start at most {counted(planes // behind, 'rank')}"
+        raise CaseError(
+            f"'{boundary.name}' reads {counted(behind, 'cell')} behind its links, and a "
+            f"rank owns {counted(fewest, 'plane')} of {planes}; needed: {behind}; "
+            f"{fix if planes >= behind else 'enlarge the box along that axis'}",
+            "boundary",
+            case.path,
+        )

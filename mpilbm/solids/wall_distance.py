@@ -10,17 +10,16 @@ from numpy.typing import NDArray
 from mpilbm.model.case import Case, Surface
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundary_capabilities import Behind, LinkValue, PerLink
-from mpilbm.solids.cut_links import crossed, sheet_of
+from mpilbm.solids import Flags, Floats, Ints
 from mpilbm.solids.link_set import LinkSet
-from mpilbm.solids.owners import Owner
-from mpilbm.solids.surface_normals import along_normal
+from mpilbm.solids.missing_links import sheets_of
+from mpilbm.solids.owners import Owner, Ownership
+from mpilbm.solids.solid_cells import coordinates
 
 LINKS = 2**16  # number of links whose distances are computed at a time
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 FluidPlane = Callable[[int], Flags]  # local plane, in or beyond the slab -> where it is fluid
+ASIDE = 1e-3  # cells between a link and those beside it whose distances give the slope
 
 
 def fluid_at(fluid: FluidPlane, planes: Ints, numbers: Ints) -> Flags:
@@ -102,19 +101,13 @@ class LinkData:
 
 
 def links_of(
-    case: Case, slab: Slab, fluid: FluidPlane, owners: tuple[Owner, ...], cells: Ints, owner: Any,
-    links: LinkSet, blocked: LinkSet,
-) -> Links:  # fmt: skip
-    """Return the links of entries.
-
-    owners: all owners of the case; owner: places of those of the entries; blocked:
-    Ownership.blocked.
-    """
-    lattice = case.lattice
-    entry, i = links.unpack()
-    plane, row, k = np.unravel_index(cells[entry], (slab.planes, *slab.shape[1:]))
-    x = lattice.x(plane + slab.begin, row, k)
-    at = np.stack([x, row, plane + slab.begin] if lattice.D == 3 else [x, plane + slab.begin], 1)
+    case: Case, slab: Slab, fluid: FluidPlane, ownership: Ownership, mine: Any, blocked: LinkSet
+) -> Links:
+    """Return the links that entries supply; blocked: Ownership.blocked of their cells."""
+    lattice, sheets = case.lattice, sheets_of(case, ownership.owners)
+    cells, owner = ownership.cells[mine], ownership.owner[mine]
+    entry, i = ownership.supplied[mine].unpack()
+    at = coordinates(case, slab, cells[entry]).T
     c = np.array(lattice.c, np.int64)[i]
     size, periodic = np.array(case.domain.size), np.array(case.domain.periodic)
 
@@ -126,8 +119,8 @@ def links_of(
         number = np.where(inside, row, 0) * slab.shape[2] + np.where(inside, x, 0) // lattice.volume
         found = np.zeros(len(there), bool)
         found[inside] = fluid_at(fluid, planes[inside], number[inside])
-        if any(sheet_of(case, each) is not None for each in owners):
-            found &= ~crossed(case, owners, at.T + 0.5, k * c.T.astype(float))
+        for _, sheet in sheets:
+            found &= np.isnan(sheet.first(at.T + 0.5, k * c.T.astype(float)))
         there = planes * slab.shape[1] * slab.shape[2] + number
         return np.where(found, there, cells[entry]), found
 
@@ -138,86 +131,44 @@ def links_of(
 def link_data(
     case: Case, slab: Slab, per_link: PerLink, owners: tuple[Owner, ...], links: Links, listed: bool
 ) -> LinkData:
-    """Return the data that `per_link` requires; listed: see Layout.listed."""
-    find = {
-        LinkValue.DISTANCE: distances,
-        LinkValue.DISTANCE_CENTRAL: distances_between_cells,
-        LinkValue.DISTANCE_QUADRATIC: distances_for_parabola,
-        LinkValue.DISTANCE_ONLY: plain_distances,
-        LinkValue.NORMAL: along_normals,
-        LinkValue.MIRROR_AXES: mirror_axes,
-    }[per_link.value]
-    found, counts = find(case, owners, links)
-    mirror = None
-    if found.mirrored_axes is not None and listed:
-        mirror = mirrored(case, slab, links, found.mirrored_axes)
-    planes = 0 if per_link.behind is Behind.NOTHING else 2
+    """Return the data that `per_link` requires; listed: see Layout.listed.
+
+    q is 1/2 at faces, masks and shapes without a surface. It is replaced by 1/2 where nothing
+    streams in from the other side of the cell; except with DISTANCE_CENTRAL, only where q < 1/2.
+    DISTANCE_ONLY replaces nothing, and counts links whose cell x + c_i is not fluid.
+
+    For DISTANCE_QUADRATIC `linear` is True where x + c_i or x + 2 c_i is not fluid or lies beyond a
+    pressure jump, where the density differs. Links with q = 1/2 are not counted, because linear and
+    quadratic interpolation agree there.
+    """
+    value, planes = per_link.value, 0 if per_link.behind is Behind.NOTHING else 2
     behind = tuple(links.along(k)[0] for k in range(1, 1 + planes))
+    if value is LinkValue.NORMAL:
+        along = np.ones(len(links.at))
+        for shape, some in _with_surface(case, owners, links):
+            along[some] = along_normal(shape, links.at[some].T + 0.5, links.c[some].T)
+        return LinkData(along_normal=along, behind=behind)
+    if value is LinkValue.MIRROR_AXES:
+        axes = _crossed(case, links)
+        mirror = _mirrored(case, slab, links, axes) if listed else None
+        return LinkData(mirrored_axes=axes, behind=behind, mirror=mirror)
+    q, linear = _distances(case, owners, links), None
+    if value is LinkValue.DISTANCE_ONLY:
+        counted = [links.blocked & ~links.along(1)[1]]
+    else:
+        wrong = q != 0.5 if value is LinkValue.DISTANCE_CENTRAL else q < 0.5
+        counted = [wrong & links.blocked_behind]
+        q[counted[0]] = 0.5
+    if value is LinkValue.DISTANCE_QUADRATIC:
+        inside = links.along(1)[1] & links.along(2)[1]
+        linear = links.blocked_behind | ~inside | _beyond_jumps(case, links)
+        counted.append(linear & (q != 0.5))
+    counts = map(int, map(np.count_nonzero, counted))
     fallbacks = dict(zip(per_link.fallbacks, counts, strict=True))
-    return replace(found, behind=behind, mirror=mirror, fallbacks=fallbacks)
+    return LinkData(distance=q, linear=linear, behind=behind, fallbacks=fallbacks)
 
 
-Found = tuple[LinkData, tuple[int, ...]]  # data, and the number of links for each fallback
-
-
-def distances(case: Case, owners: tuple[Owner, ...], links: Links) -> Found:
-    """Return q, the distance to the wall in links, and the number of replaced values.
-
-    q is 1/2 at faces, masks and shapes without a surface. It is replaced by 1/2 where q < 1/2 and
-    nothing streams in from the other side of the cell.
-    """
-    q = _of_shapes(case, owners, links)
-    replaced = (q < 0.5) & links.blocked_behind
-    q[replaced] = 0.5
-    return LinkData(distance=q), (int(np.count_nonzero(replaced)),)
-
-
-def distances_between_cells(case: Case, owners: tuple[Owner, ...], links: Links) -> Found:
-    """Return q, replaced by 1/2 where nothing streams in from the other side of the cell.
-
-    The second result is the number of replaced values.
-    """
-    q = _of_shapes(case, owners, links)
-    replaced = (q != 0.5) & links.blocked_behind
-    q[replaced] = 0.5
-    return LinkData(distance=q), (int(np.count_nonzero(replaced)),)
-
-
-def plain_distances(case: Case, owners: tuple[Owner, ...], links: Links) -> Found:
-    """Return q, and the number of links whose cell x + c_i is not fluid."""
-    lacks = links.blocked & ~links.along(1)[1]
-    q = _of_shapes(case, owners, links)
-    return LinkData(distance=q), (int(np.count_nonzero(lacks)),)
-
-
-def distances_for_parabola(case: Case, owners: tuple[Owner, ...], links: Links) -> Found:
-    """Return q as `distances`, and the flag `linear`, with the numbers of links for both fallbacks.
-
-    linear is True where x + c_i or x + 2 c_i is not fluid or lies beyond a pressure jump, where the
-    density differs. Links with q = 1/2 do not count, because linear and quadratic interpolation
-    agree there.
-    """
-    found, (replaced,) = distances(case, owners, links)
-    q = found.distance
-    inside = links.along(1)[1] & links.along(2)[1]
-    linear = links.blocked_behind | ~inside | _beyond_jumps(case, links)
-    return replace(found, linear=linear), (replaced, int(np.count_nonzero(linear & (q != 0.5))))
-
-
-def along_normals(case: Case, owners: tuple[Owner, ...], links: Links) -> Found:
-    """Return c_i.n, 1 for shapes without a surface; there are no fallbacks."""
-    found = np.ones(len(links.at))
-    for shape, some in _with_surface(case, owners, links):
-        found[some] = along_normal(shape, links.at[some].T + 0.5, links.c[some].T)
-    return LinkData(along_normal=found), ()
-
-
-def mirror_axes(case: Case, owners: tuple[Owner, ...], links: Links) -> Found:
-    """Return the axes along which links are mirrored, see FreeSlip; there are no fallbacks."""
-    return LinkData(mirrored_axes=_crossed(case, links)), ()
-
-
-def _of_shapes(case: Case, owners: tuple[Owner, ...], links: Links) -> Floats:
+def _distances(case: Case, owners: tuple[Owner, ...], links: Links) -> Floats:
     """Return q where a shape with a surface defines it, otherwise 1/2."""
     q = np.full(len(links.at), 0.5)
     for shape, some in _with_surface(case, owners, links):
@@ -265,7 +216,7 @@ def _beyond_jumps(case: Case, links: Links) -> Flags:
     return (((there < 0) | (there >= np.array(case.domain.size))) & jumps).any(axis=1)
 
 
-def mirrored(case: Case, slab: Slab, links: Links, axes: Flags) -> MirrorSource:
+def _mirrored(case: Case, slab: Slab, links: Links, axes: Flags) -> MirrorSource:
     """Return the sources of the incoming populations of links mirrored along `axes`."""
     lattice = case.lattice
     m = links.c * axes
@@ -278,3 +229,45 @@ def mirrored(case: Case, slab: Slab, links: Links, axes: Flags) -> MirrorSource:
     row = inner[1] if lattice.D == 3 else 0
     plane = last - slab.begin
     return MirrorSource((plane * slab.shape[1] + row) * slab.shape[2] + inner[0], direction)
+
+
+def along_normal(shape: Surface, points: NDArray[Any], c: NDArray[Any]) -> Floats:
+    """Return c.n, (n,), n being the unit normal, out of the shape, where links leave the shape.
+
+    points, c: (D, n); points are outside the shape, points - c inside. The distances of the surface
+    on links beside a link give the slopes of the surface over the plane normal to c, s_k along its
+    unit vector k, and c.n = |c| / sqrt(1 + sum_k s_k^2).
+    """
+    length = np.sqrt((c * c).sum(axis=0))
+    steepness = np.zeros(length.shape)
+    for beside in perpendicular(c / length):
+        steepness += (length * _slope(shape, points, c, ASIDE * beside) / ASIDE) ** 2
+    return length / np.sqrt(1 + steepness)
+
+
+def perpendicular(unit: Floats) -> list[Floats]:
+    """D - 1 unit vectors, (D, n) each, normal to given ones and to each other."""
+    if len(unit) == 2:
+        return [np.stack([-unit[1], unit[0]])]
+    axis = np.zeros(unit.shape)  # the axis closest to the plane normal to a vector
+    np.put_along_axis(axis, np.abs(unit).argmin(axis=0)[None], 1.0, axis=0)
+    one = np.cross(unit, axis, axis=0)
+    one /= np.sqrt((one * one).sum(axis=0))
+    return [one, np.cross(unit, one, axis=0)]
+
+
+def _slope(shape: Surface, points: NDArray[Any], c: NDArray[Any], aside: Floats) -> Floats:
+    """The increase of the distance, in links, from a link to one that is `aside` of it.
+
+    By a central difference, one-sided where a link beside it does not cross the surface, and 0
+    where neither does.
+    """
+    middle = shape.distance(points, -c)
+    total, count = np.zeros(middle.shape), np.zeros(middle.shape)
+    for sign in (1, -1):
+        near = points + sign * aside
+        crosses = ~shape.inside(*near) & shape.inside(*(near - c))
+        mine = np.flatnonzero(crosses)
+        total[mine] += sign * (shape.distance(near[:, mine], -c[:, mine]) - middle[mine])
+        count += crosses
+    return total / np.maximum(count, 1)

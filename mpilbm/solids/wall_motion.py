@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mpilbm.core.formulas.trees import numeric
 from mpilbm.core.formulas.values import CellValue
@@ -11,13 +10,13 @@ from mpilbm.model.case import Body, Case
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.lattices import AXES
+from mpilbm.solids import Floats, Ints
 from mpilbm.solids.entry_list import EntryList
 from mpilbm.solids.link_set import LinkSet
 from mpilbm.solids.periodic_images import ShapeInBox
 from mpilbm.solids.shapes import Shape
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from mpilbm.solids.solid_cells import centres
+from mpilbm.solids.wall_distance import perpendicular
 
 ASIDE = 1e-4  # step in cells of the finite differences that give the slope of the surface
 ALONG = 1e-2  # distance in cells, before and behind these points, in which the surface is searched
@@ -74,12 +73,8 @@ def _first_wrong(
 
 def links_out(case: Case, slab: Slab, cells: Ints, links: LinkSet) -> tuple[Floats, Floats]:
     """Return the centres of cells and the vectors -c_i along their links, (D, n) each."""
-    lattice, (cell, i) = case.lattice, links.unpack()
-    plane, row, k = np.unravel_index(cells[cell], (slab.planes, *slab.shape[1:]))
-    at = slab.begin + plane
-    x = lattice.x(at, row, k)
-    node = np.stack([x, row, at] if lattice.D == 3 else [x, at])
-    return node + 0.5, -np.array(lattice.c, np.float64)[i].T
+    cell, i = links.unpack()
+    return centres(case, slab, cells[cell]).T, -np.array(case.lattice.c, np.float64)[i].T
 
 
 def surface(case: Case, shape: ShapeInBox, start: Floats, step: Floats) -> tuple[Floats, Floats]:
@@ -98,7 +93,7 @@ def surface(case: Case, shape: ShapeInBox, start: Floats, step: Floats) -> tuple
     crosses = (start + step < 0) | (start + step > size)
     crosses = crosses[~np.array(shape.continues)].any(axis=0)
     normal = np.where(crosses, np.nan, e)
-    for t in _across(e):
+    for t in perpendicular(e):
         ahead = _height(shape, point + ASIDE * t, e, size)
         behind = _height(shape, point - ASIDE * t, e, size)
         slope = (ahead - behind) / (2 * ASIDE)
@@ -115,19 +110,7 @@ def _height(shape: ShapeInBox, point: Floats, e: Floats, size: Ints) -> Floats:
     return np.where(crosses, (2 * share - 1) * ALONG, np.nan)
 
 
-def _across(e: Floats) -> list[Floats]:
-    """Unit vectors perpendicular to e (D, n) and to each other."""
-    if len(e) == 2:
-        return [np.array([-e[1], e[0]])]
-    least = np.abs(e).argmin(axis=0)
-    axis = (np.arange(3)[:, None] == least).astype(float)
-    first = np.cross(e, axis, axis=0)
-    first /= np.sqrt((first * first).sum(axis=0))
-    return [first, np.cross(e, first, axis=0)]
-
-
 def _velocity(case: Case, boundary: Boundary, points: Floats, t: float) -> Floats:
-    """Return the velocity of a wall at points (D, n) and time t."""
     found = np.zeros_like(points)
     for k, (name, value) in enumerate(boundary.values().items()):
         cell_value = CellValue(name, value, case.dimensions)

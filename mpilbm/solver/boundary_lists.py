@@ -3,7 +3,7 @@
 No entry reads what another entry of the same step writes, so the result depends neither on the
 order of entries nor on the layout. Incoming populations are written to the places from which the
 step reads them. An entry writes them directly if no other entry reads or writes these places (see
-solids/direct_writes.py; not in layouts with tables of neighbours); all others are staged in an
+solids/staging.py; not in layouts with tables of neighbours); all others are staged in an
 array first and written after all entries are computed. Where the layout stores moments, the listed
 cells are computed a second time, right after the planes that contain them. Lists for the forces on
 bodies are not written at all.
@@ -20,10 +20,9 @@ from mpilbm import codegen
 from mpilbm.backends import Device
 from mpilbm.backends.interfaces import Launch, Runner
 from mpilbm.solids.build import Geometry
-from mpilbm.solids.direct_writes import split_by_writes
 from mpilbm.solids.entry_list import EntryList, Writes
 from mpilbm.solids.link_set import joined
-from mpilbm.solids.mirrors import MirroredLinks
+from mpilbm.solids.staging import MirroredLinks, split_by_writes
 from mpilbm.solver.list_arrays import Arrays, Ints, ListArrays
 from mpilbm.solver.populations import Populations
 from mpilbm.solver.timed_values import TimedArray

@@ -13,8 +13,8 @@ from mpilbm.physics.boundary_capabilities import Behind
 from mpilbm.solids.build import Geometry
 from mpilbm.solids.entry_list import EntryList, Writes
 from mpilbm.solids.link_set import LinkSet
-from mpilbm.solids.mirrors import MirroredLinks
 from mpilbm.solids.moving_walls import WallMotion
+from mpilbm.solids.staging import MirroredLinks
 from mpilbm.solids.wall_distance import LinkData, MirrorSource
 from mpilbm.solver.populations import Populations
 from mpilbm.solver.timed_values import TimedArray

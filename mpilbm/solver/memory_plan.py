@@ -16,10 +16,9 @@ from mpilbm.layouts.packed_cells import LONGEST_SIDE
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundary_capabilities import Behind, Reads
 from mpilbm.solids.body_links import BodyLinks
-from mpilbm.solids.cell_counts import CELLS
-from mpilbm.solids.direct_writes import split_by_writes
 from mpilbm.solids.entry_list import EntryList, Writes
-from mpilbm.solids.mirrors import looked_at
+from mpilbm.solids.solid_cells import CELLS
+from mpilbm.solids.staging import looked_at, split_by_writes
 
 BLOCK_BYTES = 2**27  # of the velocity of a block
 LEAST_PLANES = 4  # of a block

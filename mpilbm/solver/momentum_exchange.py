@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from mpilbm.physics.lattices import AXES
 from mpilbm.solids.body_links import BodyLinks, Chunks, Selected
 from mpilbm.solids.build import Geometry
-from mpilbm.solids.cut_links import centres
 from mpilbm.solids.entry_list import EntryList
 from mpilbm.solids.jump_forces import JumpForces
+from mpilbm.solids.solid_cells import centres
 from mpilbm.solver.boundary_lists import Arrays, BoundaryLists, Launched
 from mpilbm.solver.fields.plane_sums import HostCopies, Read
 from mpilbm.solver.memory_plan import body_bytes, force_columns, stress_values
@@ -128,7 +128,7 @@ class MomentumExchange(LinkSums):
         device.require(int(body_bytes(case, slab, links).sum()), "the forces on bodies")
         columns, groups = force_columns(case), links.chunks.group
         self.measured: tuple[EntryList, ...] = tuple(each.entries for each in links.measured)
-        self._jump = JumpForces.find(case, slab, geometry, self.measured, groups, columns)
+        self._jump = JumpForces.find(case, slab, geometry, links, columns)
         self.groups = self._jump.groups if self._jump else groups
         self._summed = _rows_of(groups, self.groups)
         of_bodies = replace(geometry, lists=links.lists)

@@ -14,7 +14,7 @@ from mpilbm.core.files.file_digest import Extent, trailer
 from mpilbm.core.registry import find
 from mpilbm.parallel.ranks import Serial
 from mpilbm.run.run import run
-from mpilbm.solids.volumes import hdf5
+from mpilbm.solids.volumes import array_files
 
 pytestmark = pytest.mark.mpi
 
@@ -127,7 +127,7 @@ def test_no_rank_opens_a_damaged_mask(mpi_tmp_path, comm, monkeypatch):
         path.write_bytes(content + trailer([Extent(0, 1, len(content))], [0]))
     comm.Barrier()
     seen = []
-    monkeypatch.setattr(hdf5, "opened", seen.append)
+    monkeypatch.setattr(array_files, "opened", seen.append)
     tables = {
         "lattice": {"name": "D2Q9"},
         "domain": {"size": [12, 10], "periodic": [True, True]},

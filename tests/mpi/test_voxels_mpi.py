@@ -8,7 +8,7 @@ from support.mpi_runs import datasets, run_on_rank_0
 
 from mpilbm.case.case import parse_case
 from mpilbm.run.run import run
-from mpilbm.solids.volumes import numpy_files
+from mpilbm.solids.volumes import array_files
 
 pytestmark = pytest.mark.mpi(min_size=2)
 SHAPE = 40, 6, 8
@@ -76,7 +76,7 @@ def test_each_rank_reads_only_its_planes(mpi_tmp_path, comm, monkeypatch):
         arrays.append(Recorded(np.load(path, mmap_mode="r")))
         return arrays[0]
 
-    monkeypatch.setattr(numpy_files, "npy_array", recorded)
+    monkeypatch.setattr(array_files, "npy_array", recorded)
     case = rock_case(mpi_tmp_path, "counted.npy")
     run(case, comm, mpi_tmp_path / "out")
     (array,) = arrays

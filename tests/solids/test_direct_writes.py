@@ -7,17 +7,15 @@ from support.slabs import Cluster
 
 from mpilbm.case.case import parse_case
 from mpilbm.parallel import slabs
-from mpilbm.solids import build, direct_writes
+from mpilbm.solids import build, staging
+from mpilbm.solids.box_walls import beyond
 from mpilbm.solids.entry_list import Writes
-from mpilbm.solids.row_ends import beyond
 from mpilbm.solver import boundary_lists
 
 ORDERS = {
     "staged": lambda case, slab, found: list(found),
-    "at once": direct_writes.split_by_writes,
-    "backwards": lambda case, slab, found: backwards(
-        direct_writes.split_by_writes(case, slab, found)
-    ),
+    "at once": staging.split_by_writes,
+    "backwards": lambda case, slab, found: backwards(staging.split_by_writes(case, slab, found)),
 }
 
 
@@ -94,7 +92,7 @@ def test_all_links_of_a_cavity_are_set_once(layout):
     case = parse_case(tables, "test.toml")
     (slab,) = slabs.split(case.shape, 1, False)
     whole = build.build(case, slab).lists
-    left = direct_writes.split_by_writes(case, slab, whole)
+    left = staging.split_by_writes(case, slab, whole)
     count = {
         writes: sum(each.links.total() for each in left if each.writes is writes)
         for writes in Writes

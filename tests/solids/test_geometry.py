@@ -228,7 +228,7 @@ def test_pieces_do_not_change_a_shape(monkeypatch):
     case = make_case(make("lattices", "D3Q19"), (5, 4, 13), "xyz", (), (ball,))
     (slab,) = split(case.shape, 1, True)
     whole = build(case, slab).solid
-    monkeypatch.setattr("mpilbm.solids.solids.POINTS", 1)
+    monkeypatch.setattr("mpilbm.solids.solid_cells.POINTS", 1)
     np.testing.assert_array_equal(build(case, slab).solid, whole)
 
 

@@ -14,7 +14,7 @@ from mpilbm.parallel.ranks import Serial
 from mpilbm.run.preflight.plan import plan
 from mpilbm.run.run import run
 from mpilbm.solids.shapes import Flow
-from mpilbm.solids.surfaces.sizes import y_plus
+from mpilbm.solids.surfaces.findings import y_plus
 
 SIZE = (40, 32, 32)
 

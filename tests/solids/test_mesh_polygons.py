@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support.surfaces import case_of, cells, mesh
 
-from mpilbm.solids.surfaces.polygons import triangles
+from mpilbm.solids.surfaces.triangles import triangles
 
 SIZE = (24, 24, 24)
 AT = {"scale": 1, "at": [0, 0, 0], "anchor": "origin"}

@@ -135,7 +135,7 @@ def test_all_holes_of_a_damaged_ball_are_closed(tmp_path):
 def test_components():
     order = np.random.default_rng(3).permutation(1000)
     chains = np.stack([order[:-1], order[1:]], axis=1)
-    label = components(np.delete(chains, 499, axis=0), 1001)
+    label = components(np.delete(chains, 499, axis=0).T, 1001)
     assert set(label[order[:500]]) == {order[:500].min()}
     assert set(label[order[500:]]) == {order[500:].min()}
     assert label[1000] == 1000

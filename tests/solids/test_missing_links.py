@@ -13,7 +13,7 @@ from mpilbm.parallel.slabs import split
 from mpilbm.solids import missing_links
 from mpilbm.solids.missing_links import owned_links
 from mpilbm.solids.owners import Why, owners_of
-from mpilbm.solids.solids import padded_ids
+from mpilbm.solids.solid_cells import padded_ids
 
 FACES = {  # boundaries in the order of the file, and periodic axes
     "periodic": ([], "xyz"),

@@ -7,7 +7,7 @@ from support.row_ends import CASES, U
 from support.slabs import Cluster
 
 from mpilbm.layouts import Layout
-from mpilbm.solids.row_ends import rows_end_in_walls
+from mpilbm.solids.box_walls import rows_end_in_walls
 
 
 @pytest.mark.parametrize("name", CASES)

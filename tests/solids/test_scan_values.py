@@ -8,8 +8,7 @@ from support.voxel_files import GREY, WRITERS, check, shape
 
 from mpilbm.cli import cli
 from mpilbm.solids.shapes import voxels
-from mpilbm.solids.volumes import voxel_values
-from mpilbm.solids.volumes.volume import Volume
+from mpilbm.solids.volumes import Volume, voxel_values
 
 TWO = np.where(GREY > 99, 255, 0).astype(np.uint8)
 

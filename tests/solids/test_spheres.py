@@ -12,8 +12,8 @@ from mpilbm.core.errors import CaseError
 from mpilbm.core.registry import make
 from mpilbm.parallel.slabs import split
 from mpilbm.run.preflight.plan import plan
+from mpilbm.solids import sphere_packing
 from mpilbm.solids.build import build
-from mpilbm.solids.packings import sphere_bins
 
 
 def packing(D: int, n: int = 60, size: float = 14) -> np.ndarray:
@@ -46,7 +46,7 @@ def cases(folder, lattice: str, periodic: bool):
 @pytest.mark.parametrize("lattice", ["D2Q9", "D3Q19", "D3Q13"])
 def test_a_packing_is_the_union_of_its_spheres(tmp_path, monkeypatch, lattice, periodic):
     """Cells and links; q is that of the first sphere on the link. In any number of batches."""
-    monkeypatch.setattr(sphere_bins, "TOGETHER", 500)
+    monkeypatch.setattr(sphere_packing, "TOGETHER", 500)
     packed, union = cases(tmp_path, lattice, periodic)
     for ranks in (1, 3):
         for slab in split(packed.shape, ranks, periodic):
@@ -125,7 +125,7 @@ def test_random_packings(D):
         radii = random.uniform(0.3, 3, n).round(2)
         points = centres + radii * random.uniform(-1, 1, (D, n))  # in the box around each
         step = np.sign(centres - points)
-        packed = sphere_bins.SphereBins(centres, radii)
+        packed = sphere_packing.SphereBins(centres, radii)
         offset = points[:, :, None] - centres[:, None]
         solid = ((offset**2).sum(axis=0) <= radii**2).any(axis=1)
         np.testing.assert_array_equal(packed.inside(points), solid)

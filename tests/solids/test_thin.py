@@ -11,11 +11,11 @@ from mpilbm.case.case import parse_case
 from mpilbm.core.errors import CaseError
 from mpilbm.parallel.slabs import split
 from mpilbm.solids import build, diagnose, geometry_findings
-from mpilbm.solids.direct_writes import split_by_writes
 from mpilbm.solids.entry_list import Writes
 from mpilbm.solids.missing_links import owned_links
 from mpilbm.solids.shapes import Flow
-from mpilbm.solids.solids import padded_ids
+from mpilbm.solids.solid_cells import padded_ids
+from mpilbm.solids.staging import split_by_writes
 
 DENSE = ("ab", "aa", "esopull", "moments")
 HALF_WAY, CURVED = {"name": "bounce_back"}, {"name": "interpolated"}
@@ -326,7 +326,7 @@ def test_a_sheet_without_cells_is_no_finding(tmp_path):
     parts = []
     build.build(case, slab, look=lambda *given: parts.append(diagnose.find(*given)))
     geometry_findings.refuse(case, parts)
-    assert not geometry_findings.lost_bodies(case, parts)
+    assert not [*geometry_findings.lost_bodies(case, parts)]
     lines = [str(each) for each in case.bodies[0].shape.findings(case, "w", Flow(0.0, None))]
     assert len(lines) == 1
     assert "the sides of the bounding box are" in lines[0]

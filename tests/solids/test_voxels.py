@@ -37,8 +37,8 @@ from mpilbm.core.registry import make
 from mpilbm.parallel.slabs import split
 from mpilbm.solids.build import build
 from mpilbm.solids.shapes import Flow, voxels
-from mpilbm.solids.solids import padded_ids
-from mpilbm.solids.volumes import solid_planes, volume
+from mpilbm.solids.solid_cells import padded_ids
+from mpilbm.solids.volumes import Volume, solid_planes
 from mpilbm.solids.wall_motion import through
 from mpilbm.storage.directory import _refuse_inputs
 
@@ -236,7 +236,7 @@ def test_each_rank_reads_its_planes_once(rank, tmp_path):
     values = np.random.default_rng(3).integers(0, 2, (40, 5, 12)).astype(np.uint8)
     case = case_of(tmp_path, npy(tmp_path, values), size=(12, 5, 40), periodic="xy")
     planes = case.bodies[0].shape._planes()
-    planes.volume = volume.Volume(Counting(values))
+    planes.volume = Volume(Counting(values))
     slab = split(case.shape, 2, False)[rank]
     for _ in range(3):
         padded_ids(case, slab)

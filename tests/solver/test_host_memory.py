@@ -18,12 +18,10 @@ from mpilbm.parallel.slabs import split
 from mpilbm.run.run import run
 from mpilbm.solids import (
     build,
-    cell_counts,
     diagnose,
     isolated_fluid,
     missing_links,
-    narrow_channels,
-    solids,
+    solid_cells,
     wall_distance,
 )
 from mpilbm.solver import memory_plan
@@ -46,10 +44,10 @@ BODIES = {
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks that are small compared with the box below."""
-    for module in (missing_links, cell_counts, diagnose, isolated_fluid, narrow_channels):
+    for module in (missing_links, solid_cells, diagnose, isolated_fluid):
         monkeypatch.setattr(module, "CELLS", 2**12)
     monkeypatch.setattr(memory_plan, "CELLS", 2**12)
-    monkeypatch.setattr(solids, "POINTS", 2**12)
+    monkeypatch.setattr(solid_cells, "POINTS", 2**12)
     monkeypatch.setattr(wall_distance, "LINKS", 2**12)
     monkeypatch.setattr(grid, "PACKED", 2**12)
 

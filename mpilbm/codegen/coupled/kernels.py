@@ -13,7 +13,7 @@ from mpilbm.layouts import HERE
 from mpilbm.layouts.field_grid import FieldGrid
 from mpilbm.model.case import Case
 from mpilbm.model.expressions import Expression, Populations
-from mpilbm.solids.row_ends import rows_end_in_walls
+from mpilbm.solids.box_walls import rows_end_in_walls
 
 OfFluid = Callable[[int], Populations]  # the populations of fluid k
 

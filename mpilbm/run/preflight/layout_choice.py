@@ -14,7 +14,7 @@ from mpilbm.layouts.auto import Auto, Facts
 from mpilbm.parallel.slabs import Slab
 from mpilbm.solids import plane_costs
 from mpilbm.solids.masks import require_masks
-from mpilbm.solids.solids import padded_ids
+from mpilbm.solids.solid_cells import padded_ids
 from mpilbm.solver.memory_plan import bytes_needed
 
 SAMPLES = 8  # planes, evenly spaced, of which solid cells and links are counted

@@ -29,7 +29,7 @@ from mpilbm.run.preflight.slabs import idle_threads, thin_slabs
 from mpilbm.solids import build, diagnose, geometry_findings, plane_costs
 from mpilbm.solids.entry_list import EntryList
 from mpilbm.solids.masks import mask_contents, require_masks
-from mpilbm.solids.planes_read import require_planes
+from mpilbm.solids.plane_costs import require_planes
 from mpilbm.solver.memory_plan import bytes_needed, limits, more_bytes
 
 

@@ -17,7 +17,7 @@ from mpilbm.core.registry import Parameters
 from mpilbm.core.units import counted
 from mpilbm.model.case import Case
 from mpilbm.model.findings import Finding
-from mpilbm.solids import periodic_images
+from mpilbm.solids import Floats, periodic_images
 from mpilbm.solids.periodic_images import Corners, ShapeInBox, bisected
 
 ALONG = 256  # points along a projection
@@ -81,7 +81,7 @@ class Shape(Parameters):
         """
         raise NotImplementedError
 
-    def distance(self, points: NDArray[Any], step: NDArray[Any]) -> NDArray[np.float64]:
+    def distance(self, points: NDArray[Any], step: NDArray[Any]) -> Floats:
         """Return q, (n,), 0 <= q <= 1, such that points + q * step lies on the surface.
 
         points, step: (D, n); `points` are outside the shape, points + step inside. Computed by
@@ -89,7 +89,7 @@ class Shape(Parameters):
         """
         return bisected(self.inside, points, step)
 
-    def first(self, points: NDArray[Any], step: NDArray[Any]) -> NDArray[np.float64]:
+    def first(self, points: NDArray[Any], step: NDArray[Any]) -> Floats:
         """Return q, (n,), 0 <= q <= 1, of the first sheet at points + q * step; nan without one.
 
         points, step: (D, n). It is called if `cuts`. A link and its reverse must give the same
@@ -162,6 +162,22 @@ def around(centre: Sequence[float], half: Sequence[float]) -> Corners:
     """Return the corners of a box, from its centre and half of its size along each axis."""
     lower = tuple(c - h for c, h in zip(centre, half, strict=True))
     return lower, tuple(c + h for c, h in zip(centre, half, strict=True))
+
+
+def along_and_across(points: Any, centre: Sequence[float], axis: str | None) -> tuple[Any, Any]:
+    """Return the offsets of points from a centre along an axis, 0 in 2D, and squared across it."""
+    offsets = [p - c for p, c in zip(points, centre, strict=True)]
+    along = 0 if len(offsets) == 2 else offsets.pop(number_of(axis))
+    return along, sum(offset**2 for offset in offsets)
+
+
+def wrong_axis(shape: "Shape", case: Case, in_2d: str, *keys: str) -> list[str]:
+    """A line if a shape has no `axis` in 3D, and for each of the keys that it has in 2D."""
+    if case.dimensions == 3:
+        missing = getattr(shape, "axis", None) is None
+        return ['axis is missing; give axis = "x", "y" or "z"'] if missing else []
+    given = {key: getattr(shape, key) for key in keys if getattr(shape, key) is not None}
+    return [f"{k} = {v!r} has no meaning in 2D, where {in_2d}; remove it" for k, v in given.items()]
 
 
 def number_of(axis: str | None) -> int:

@@ -1,5 +1,7 @@
 """The box; in 2D the rectangle."""
 
+from functools import reduce
+from operator import and_
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -23,11 +25,8 @@ class Box(Shape):
 
     def inside(self, x: Any, y: Any, z: Any = None) -> Any:
         """Lower <= x < upper."""
-        result: Any = True
-        points = (x, y) if z is None else (x, y, z)
-        for point, lower, upper in zip(points, self.lower, self.upper, strict=True):
-            result = result & (lower <= point) & (point < upper)
-        return result
+        sides = zip((x, y) if z is None else (x, y, z), self.lower, self.upper, strict=True)
+        return reduce(and_, [(lower <= at) & (at < upper) for at, lower, upper in sides])
 
     def bounds(self) -> Corners:
         """The two corners."""

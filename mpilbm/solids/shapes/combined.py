@@ -1,5 +1,7 @@
 """Shapes made of others: their union, or the first one without the others."""
 
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -42,7 +44,7 @@ class Combined(Shape):
 
     @property
     def roughness(self) -> float:
-        """That of the roughest part."""
+        """The roughness of the roughest part."""
         return max(part.roughness for part in self.of)
 
     def resolved(self, case: Case) -> Self:
@@ -54,17 +56,17 @@ class Combined(Shape):
         return [f"of.{k}: {each}" for k, part in enumerate(self.of) for each in part.problems(case)]
 
     def problems_in_cells(self, case: Case) -> list[str]:
-        """Those of the parts."""
+        """The errors of the parts that follow from the cells."""
         parts = enumerate(self.of)
         return [f"of.{k}: {each}" for k, part in parts for each in part.problems_in_cells(case)]
 
     def findings(self, case: Case, where: str, flow: Flow) -> list[Finding]:
-        """Those of the parts."""
+        """The findings about the parts."""
         parts = enumerate(self.of)
         return [each for k, part in parts for each in part.findings(case, f"{where}.of.{k}", flow)]
 
     def contents(self) -> list[tuple[str, str]]:
-        """Those of the parts."""
+        """The contents of the files of all parts."""
         return [each for part in self.of for each in part.contents()]
 
 
@@ -78,10 +80,7 @@ class Union(Combined):
 
     def inside(self, x: Any, y: Any, z: Any = None) -> Any:
         """In any of them."""
-        result: Any = False
-        for part in self.of:
-            result = result | part.inside(x, y, z)
-        return result
+        return reduce(or_, (part.inside(x, y, z) for part in self.of))
 
     def bounds(self) -> Corners:
         """A box around the bounds of the parts."""
@@ -100,12 +99,10 @@ class Difference(Combined):
 
     def problems(self, case: Case) -> list[str]:
         """Also those of sheets, which cannot be cut."""
-        return super().problems(case) + [
-            f"of.{k}: has sheets (thin = true), which a difference cannot cut; remove thin, or "
-            "make the sheet a body of its own"
-            for k, part in enumerate(self.of)
-            if part.cuts
-        ]
+        text = "has sheets (thin = true), which a difference cannot cut; remove thin, or make the "
+        text += "sheet a body of its own"
+        sheets = [f"of.{k}: {text}" for k, part in enumerate(self.of) if part.cuts]
+        return super().problems(case) + sheets
 
     def in_box(self, domain: Any) -> ShapeInBox:
         """The images of the first without those of the others."""
@@ -114,11 +111,8 @@ class Difference(Combined):
 
     def inside(self, x: Any, y: Any, z: Any = None) -> Any:
         """In the first only."""
-        first, *others = self.of
-        result = first.inside(x, y, z)
-        for part in others:
-            result = result & ~part.inside(x, y, z)
-        return result
+        first, *others = (part.inside(x, y, z) for part in self.of)
+        return first & ~reduce(or_, others)
 
     def bounds(self) -> Corners:
         """The bounds of the first."""

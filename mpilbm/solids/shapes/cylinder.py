@@ -9,7 +9,7 @@ from pydantic import Field
 from mpilbm.core.quantity import LENGTH
 from mpilbm.core.registry import register
 from mpilbm.model.case import Case
-from mpilbm.solids.shapes import Corners, Shape, around, number_of
+from mpilbm.solids.shapes import Corners, Shape, along_and_across, around, number_of, wrong_axis
 
 
 @register("shapes", "cylinder")
@@ -33,9 +33,8 @@ class Cylinder(Shape):
     def inside(self, x: Any, y: Any, z: Any = None) -> Any:
         """Distance from the axis <= radius, distance along it from the centre <= length/2."""
         points = (x, y) if z is None else (x, y, z)
-        offsets = [p - c for p, c in zip(points, self.centre, strict=True)]
-        along = 0 if z is None else offsets.pop(number_of(self.axis))
-        result = sum(offset**2 for offset in offsets) <= self.radius * self.radius
+        along, squares = along_and_across(points, self.centre, self.axis)
+        result = squares <= self.radius * self.radius
         return result if self.length is None else result & (abs(along) <= self.length / 2)
 
     def bounds(self) -> Corners:
@@ -47,14 +46,5 @@ class Cylinder(Shape):
 
     def problems(self, case: Case) -> list[str]:
         """Errors: wrong number of entries, no axis in 3D, axis or length in 2D."""
-        problems = self.wrong_lengths(case, "centre")
-        if case.dimensions == 3 and self.axis is None:
-            problems.append('axis is missing; give axis = "x", "y" or "z"')
-        if case.dimensions == 2:
-            problems += [
-                f"{key} = {getattr(self, key)!r} has no meaning in 2D, where a cylinder is a "
-                "disc; remove it"
-                for key in ("axis", "length")
-                if getattr(self, key) is not None
-            ]
-        return problems
+        wrong = wrong_axis(self, case, "a cylinder is a disc", "axis", "length")
+        return self.wrong_lengths(case, "centre") + wrong

@@ -15,9 +15,10 @@ from mpilbm.core.registry import register
 from mpilbm.core.units import LENGTH
 from mpilbm.model.case import Case
 from mpilbm.model.findings import Finding
+from mpilbm.solids import Floats
 from mpilbm.solids.periodic_images import counted
 from mpilbm.solids.shapes import Corners, Flow, Shape
-from mpilbm.solids.surfaces import examine, findings, fit, place, read, sizes
+from mpilbm.solids.surfaces import examine, findings, read, triangles
 from mpilbm.solids.surfaces.surface import Surface
 from mpilbm.solids.surfaces.triangles import Triangles
 
@@ -91,7 +92,7 @@ class Mesh(Shape):
 
     @property
     def cuts(self) -> bool:
-        """With `thin`."""
+        """Whether the surface is a wall between fluid cells."""
         return self.thin
 
     def resolved(self, case: Case) -> Self:
@@ -107,47 +108,40 @@ class Mesh(Shape):
                         f"has unit = '{self.unit}', but the case has no [units]; add [units], or "
                         "give scale or length in cells"
                     )
-                scale = float(case.units.to_lattice(fit.METRES[self.unit], LENGTH))
+                scale = float(case.units.to_lattice(findings.METRES[self.unit], LENGTH))
             if self.length:
                 scale = self.length / _longest_side(path, file_state(path), self.repair, self.thin)
             found = self.model_copy(
                 update={"file": str(path), "scale": scale, "length": None, "unit": None}
             )
-            found._require_size()
-            found._require_section()
-            found._require_fit(case, fit.Given(self.scale, self.length, self.unit))
+            found._require_fit(case, findings.Given(self.scale, self.length, self.unit))
             if self.invert and not found.loaded.closed:
-                raise ValueError("is open, so that it has no outside to invert; remove invert, or "
-                                 "set repair = true")  # fmt: skip
+                fix = "remove invert, or set repair = true"
+                raise ValueError(f"is open, so that it has no outside to invert; {fix}")
         except ValueError as error:
             raise ValueError(f"'{self.file}' {error}") from None
         return found
 
-    def _require_size(self) -> None:
-        """Raise ValueError for a surface too large for positions in double precision."""
+    def _require_fit(self, case: Case, given: findings.Given) -> None:
+        """Raise ValueError for a surface that is far away, misses the plane, or is too large.
+
+        given: the size in the case. A sheet with `thin` may be large, as it continues beyond the
+        box.
+        """
         largest = float(np.abs(self.surface.corners).max())
-        if not largest < LARGEST:
+        if not largest < LARGEST:  # for positions in double precision
             raise ValueError(
                 f"extends to coordinates of {largest:.3g} cells; allowed: below {LARGEST:g}; "
                 "compare the unit of the file with scale, length or unit, or change `at`"
             )
-
-    def _require_section(self) -> None:
-        """Raise ValueError in 2D if the plane of the case misses the surface."""
         z = self.surface.corners[2]
         if len(self.at) == 2 and not z.min() < 0 < z.max():
             raise ValueError(
                 f"has no section with the plane of the case: relative to this plane it extends "
                 f"from z = {z.min():.4g} to {z.max():.4g} cells; choose another anchor"
             )
-
-    def _require_fit(self, case: Case, given: fit.Given) -> None:
-        """Raise ValueError for a body much larger than the box; given: the size in the case.
-
-        A sheet with `thin` may be, as it continues beyond the box.
-        """
         sides = [b - a for a, b in zip(*self._sides(), strict=True)]
-        problem = fit.too_large(sides, case.domain.size, given)
+        problem = findings.too_large(sides, case.domain.size, given)
         if problem and not self.thin:
             raise ValueError(problem)
 
@@ -172,7 +166,7 @@ class Mesh(Shape):
             return np.zeros(np.broadcast_shapes(*(np.shape(a) for a in (x, y, z))), bool)
         return self.surface.inside(x, y, 0.0 if z is None else z) ^ self.invert
 
-    def distance(self, points: NDArray[Any], step: NDArray[Any]) -> NDArray[np.float64]:
+    def distance(self, points: NDArray[Any], step: NDArray[Any]) -> Floats:
         """Return q of the first intersection of each link with the surface.
 
         Where a link touches the surface without crossing it, q follows from bisection.
@@ -184,7 +178,7 @@ class Mesh(Shape):
             q[none] = super().distance(points[:, none], step[:, none])
         return q
 
-    def first(self, points: NDArray[Any], step: NDArray[Any]) -> NDArray[np.float64]:
+    def first(self, points: NDArray[Any], step: NDArray[Any]) -> Floats:
         """Return q of the first intersection of each link with the surface; nan without one."""
         missing = ((0, 3 - len(points)), (0, 0))
         return self.surface.crossing(np.pad(points, missing), np.pad(step, missing))
@@ -196,17 +190,14 @@ class Mesh(Shape):
         return self._sides()
 
     def _sides(self) -> Corners:
-        """The corners of the bounding box of the surface."""
-        D = len(self.at)
-        surface = self.surface
-        return (tuple(surface.lower.min(axis=1)[:D].tolist()),
-                tuple(surface.upper.max(axis=1)[:D].tolist()))  # fmt: skip
+        lower, upper = self.surface.lower.min(axis=1), self.surface.upper.max(axis=1)
+        return tuple(lower[: len(self.at)].tolist()), tuple(upper[: len(self.at)].tolist())
 
     def frontal_area(self, axis: int, domain: Any) -> float | None:
-        """See sizes.frontal_area; None if the fluid is inside."""
+        """The share of lines that meet the surface, in cells^2; None if the fluid is inside."""
         if self.invert:
             return None
-        return sizes.frontal_area(self.surface, axis, *counted(self._sides(), domain))
+        return examine.frontal_area(self.surface, axis, *counted(self._sides(), domain))
 
     def problems(self, case: Case) -> list[str]:
         """Errors: wrong number of entries, or not exactly one of scale, length and unit."""
@@ -242,7 +233,7 @@ def _triangles(path: Path, state: tuple[int, ...], repair: bool, thin: bool) -> 
 
 def _longest_side(path: Path, state: tuple[int, ...], repair: bool, thin: bool) -> float:
     """The longest side of the bounding box in the file; ValueError if it is 0."""
-    side = place.longest_side(_triangles(path, state, repair, thin).vertices)
+    side = triangles.longest_side(_triangles(path, state, repair, thin).vertices)
     if not side:
         raise ValueError("is a single point; allowed: a surface; export it again")
     return side
@@ -251,7 +242,7 @@ def _longest_side(path: Path, state: tuple[int, ...], repair: bool, thin: bool) 
 @lru_cache(maxsize=256)
 def _load(path: Path, state: tuple[int, ...], repair: bool, thin: bool, placing: tuple) -> Loaded:
     found = _triangles(path, state, repair, thin)
-    vertices = place.placed(found.vertices, *placing)
+    vertices = triangles.placed(found.vertices, *placing)
     corners = np.ascontiguousarray(vertices[found.faces].transpose(2, 1, 0))
     return Loaded(Surface(corners), found.repaired, found.closed)
 

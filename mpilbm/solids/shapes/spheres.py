@@ -9,9 +9,9 @@ from pydantic import Field, PrivateAttr
 
 from mpilbm.core.quantity import LENGTH
 from mpilbm.core.registry import register
-from mpilbm.solids.packings.sphere_bins import STEP, SphereBins
-from mpilbm.solids.packings.sphere_file import read_spheres
+from mpilbm.solids import Floats
 from mpilbm.solids.shapes import Corners, Shape
+from mpilbm.solids.sphere_packing import STEP, SphereBins, read_spheres
 
 LARGEST = 1e15  # coordinates and radii in cells
 
@@ -53,7 +53,7 @@ class Spheres(Shape):
             found._bins = self._placed(rows, at)
         return found
 
-    def _placed(self, rows: NDArray[np.float64], at: NDArray[np.float64]) -> SphereBins:
+    def _placed(self, rows: Floats, at: Floats) -> SphereBins:
         """The spheres in cells, from the rows of the file, (D + 1, n).
 
         Raises ValueError for numbers above LARGEST, whose squares and products may overflow.
@@ -90,7 +90,7 @@ class Spheres(Shape):
         order = np.argsort(axes, kind="stable")
         return solid.transpose(order).reshape(shape)
 
-    def distance(self, points: NDArray[Any], step: NDArray[Any]) -> NDArray[np.float64]:
+    def distance(self, points: NDArray[Any], step: NDArray[Any]) -> Floats:
         """The first root of the quadratic equations of the spheres near each link."""
         if (np.abs(step) > STEP).any():
             return super().distance(points, step)
@@ -105,7 +105,7 @@ class Spheres(Shape):
         return [] if self.at is None else self.wrong_lengths(case, "at")
 
 
-def _axes(points: list[NDArray[np.float64]], dimensions: int) -> list[int] | None:
+def _axes(points: list[Floats], dimensions: int) -> list[int] | None:
     """The axis along which each coordinate ascends, if these differ; None if it is no such grid."""
     found = []
     for p in points:

@@ -8,7 +8,7 @@ from pydantic import Field
 from mpilbm.core.quantity import LENGTH
 from mpilbm.core.registry import register
 from mpilbm.model.case import Case
-from mpilbm.solids.shapes import Corners, Shape, around, number_of
+from mpilbm.solids.shapes import Corners, Shape, along_and_across, around, number_of, wrong_axis
 
 
 @register("shapes", "torus")
@@ -28,10 +28,8 @@ class Torus(Shape):
     def inside(self, x: Any, y: Any, z: Any = None) -> Any:
         """(distance from the axis - radius)² + (distance along it)² <= tube²."""
         points = (x, y) if z is None else (x, y, z)
-        offsets = [p - c for p, c in zip(points, self.centre, strict=True)]
-        along = 0 if z is None else offsets.pop(number_of(self.axis))
-        around = sum(offset**2 for offset in offsets) ** 0.5
-        return (around - self.radius) ** 2 + along**2 <= self.tube * self.tube
+        along, squares = along_and_across(points, self.centre, self.axis)
+        return (squares**0.5 - self.radius) ** 2 + along**2 <= self.tube * self.tube
 
     def bounds(self) -> Corners:
         """centre ± (radius + tube), along the axis ± tube."""
@@ -42,10 +40,5 @@ class Torus(Shape):
 
     def problems(self, case: Case) -> list[str]:
         """Errors: wrong number of entries, no axis in 3D, an axis in 2D."""
-        problems = self.wrong_lengths(case, "centre")
-        if case.dimensions == 3 and self.axis is None:
-            problems.append('axis is missing; give axis = "x", "y" or "z"')
-        if case.dimensions == 2 and self.axis is not None:
-            problems.append(f"axis = {self.axis!r} has no meaning in 2D, where a torus is a ring; "
-                            "remove it")  # fmt: skip
-        return problems
+        wrong = wrong_axis(self, case, "a torus is a ring", "axis")
+        return self.wrong_lengths(case, "centre") + wrong

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from mpilbm.core.errors import CaseError
@@ -16,18 +16,49 @@ from mpilbm.core.quantity import LENGTH
 from mpilbm.core.registry import register
 from mpilbm.model.case import Case
 from mpilbm.model.findings import NOTE, SERIOUS, WARNING, Finding
+from mpilbm.solids import Flags, Ints
 from mpilbm.solids.shapes import Corners, Flow, Shape
+from mpilbm.solids.volumes import Source
 from mpilbm.solids.volumes.formats import absolute, located, open_volume
-from mpilbm.solids.volumes.placement import Placement
 from mpilbm.solids.volumes.solid_planes import SolidPlanes
 from mpilbm.solids.volumes.spacing import cubic
-from mpilbm.solids.volumes.volume import Source
 
 Order = Literal["xyz", "xzy", "yxz", "yzx", "zxy", "zyx", "xy", "yx"]
-Index = NDArray[np.int64]
+Index = Ints
 
 LABELS = 8  # different values above which a scan is probably not segmented
 CLOSED = 0.01  # porosity below which it cannot be meant
+
+
+@dataclass(frozen=True)
+class Placement:
+    """The place of a volume along one axis of the box.
+
+    count   cells of the volume after cropping and coarsening
+    refine  cells of the box for each of them
+    mirror  whether a mirrored copy follows
+    pad     fluid cells before the volume and behind it
+    at      the lower end in the box
+    """
+
+    count: int
+    refine: int
+    mirror: bool
+    pad: int
+    at: float
+
+    @property
+    def size(self) -> int:
+        """The number of cells in the box, with fluid cells at both ends."""
+        return self.count * self.refine * (1 + self.mirror) + 2 * self.pad
+
+    def source(self, points: Any) -> Ints:
+        """The cell of the volume at each coordinate, -1 outside; shape of `points`."""
+        k = np.floor(np.asarray(points, np.float64) - self.at).astype(np.int64) - self.pad
+        half = self.count * self.refine
+        outside = (k < 0) | (k >= half * (1 + self.mirror))
+        k = np.where(k >= half, 2 * half - 1 - k, k) // self.refine
+        return np.where(outside, -1, k)
 
 
 @register("shapes", "voxels")
@@ -127,7 +158,8 @@ class Voxels(Shape):
 
     def problems(self, case: Case) -> list[str]:
         """A wrong number of entries."""
-        return self.wrong_lengths(case, *self._vectors())
+        keys = [key for key in ("size", "at", "crop", "mirror") if getattr(self, key) is not None]
+        return self.wrong_lengths(case, *keys, *["pad"] * isinstance(self.pad, tuple))
 
     def findings(self, case: Case, where: str, flow: Flow) -> list[Finding]:
         """How the file is understood, grey values without `solid`, another size than the box."""
@@ -149,12 +181,12 @@ class Voxels(Shape):
             return []
         porosity, limit = max(0.0, 1 - planes.solid_share), values.threshold_text
         dark = values.share(values.numbers < float(limit))
-        return [Finding(
-            SERIOUS if porosity < CLOSED else WARNING, where,
+        text = (
             f"{len(values.numbers)} values, porosity {porosity:.3f}: all values but 0 are solid; "
             f"for a grey scan give solid = '>= {limit}' (threshold of Otsu, porosity {dark:.3f}), "
-            f"or '< {limit}' if the solid is dark; for labels give solid = '!= 0'",
-        )]  # fmt: skip
+            f"or '< {limit}' if the solid is dark; for labels give solid = '!= 0'"
+        )
+        return [Finding(SERIOUS if porosity < CLOSED else WARNING, where, text)]
 
     def _misplaced(self, case: Case, where: str) -> list[Finding]:
         """A note if the volume and the box differ in size or place."""
@@ -164,12 +196,12 @@ class Voxels(Shape):
             return []
         size, corner = (" x ".join(f"{n:.0f}" for n in each) for each in (self._size(), box))
         at = ", ".join(f"{a:g}" for a in lower)
-        return [Finding(
-            NOTE, where,
+        text = (
             f"the volume has {size} cells from ({at}), after crop, coarsen, refine, mirror and "
             f"pad; the box has {corner}: cells outside the volume are fluid, and cells of the "
-            "volume outside the box are not used",
-        )]  # fmt: skip
+            "volume outside the box are not used"
+        )
+        return [Finding(NOTE, where, text)]
 
     def inside(self, x: Any, y: Any, z: Any = None) -> Any:
         """Whether each point is in a solid voxel; CaseError for data that cannot be read."""
@@ -195,21 +227,16 @@ class Voxels(Shape):
     def _size(self) -> tuple[int, ...]:
         return tuple(place.size for place in self._places())
 
-    def _vectors(self) -> list[str]:
-        """The keys that have an entry for each axis."""
-        keys = [key for key in ("size", "at", "crop", "mirror") if getattr(self, key) is not None]
-        return keys + ["pad"] * isinstance(self.pad, tuple)
-
     def _require_options(self, case: Case) -> None:
         """ValueError for options that contradict each other, or negative numbers."""
         for problem in self.problems(case):
             raise ValueError(problem)
         if min(self._pads(case.dimensions)) < 0:
-            raise ValueError(f"pad = {self.pad} is negative; allowed: 0 or more; remove voxels "
-                             "with crop")  # fmt: skip
+            allowed = "allowed: 0 or more; remove voxels with crop"
+            raise ValueError(f"pad = {self.pad} is negative; {allowed}")
         if self.coarsen > 1 and self.refine > 1:
-            raise ValueError(f"has coarsen = {self.coarsen} and refine = {self.refine}; allowed: "
-                             "one of them; remove the other")  # fmt: skip
+            given = f"coarsen = {self.coarsen} and refine = {self.refine}"
+            raise ValueError(f"has {given}; allowed: one of them; remove the other")
 
     def _pads(self, dimensions: int) -> tuple[int, ...]:
         return self.pad if isinstance(self.pad, tuple) else (self.pad,) * dimensions
@@ -240,7 +267,7 @@ def _opened(
     return SolidPlanes(cubic(open_volume(source), dimensions, resample), dimensions, *options)
 
 
-def _looked_up(planes: SolidPlanes, slow: Index, inner: list[Index]) -> NDArray[np.bool_]:
+def _looked_up(planes: SolidPlanes, slow: Index, inner: list[Index]) -> Flags:
     """The solid cells at indices that broadcast; -1: fluid.
 
     slow: index of the plane; inner: (row, column) in it, in 2D (column,).
@@ -262,8 +289,7 @@ def _looked_up(planes: SolidPlanes, slow: Index, inner: list[Index]) -> NDArray[
     return found
 
 
-def _in_plane(plane: NDArray[np.bool_], index: list[Index]) -> NDArray[np.bool_]:
-    """The solid cells of a plane at indices that broadcast; -1: fluid."""
+def _in_plane(plane: Flags, index: list[Index]) -> Flags:
     found = plane[tuple(index)]
     for each in index:
         found &= each >= 0

@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mpilbm.core.units import counted
-from mpilbm.solids.surfaces.polygons import triangles
-from mpilbm.solids.surfaces.text import (
+from mpilbm.solids import Floats, Ints
+from mpilbm.solids.surfaces import (
     LINE_END,
     Unreadable,
     as_ascii,
@@ -25,9 +24,8 @@ from mpilbm.solids.surfaces.text import (
     numbers,
     shown,
 )
+from mpilbm.solids.surfaces.triangles import triangles
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Words = Sequence[bytes]
 
 
@@ -81,15 +79,11 @@ def _face(words: Words, before: int) -> list[int]:
 
     Raises ValueError for fewer than three vertices, for other words, 0, and vertices before 1.
     """
-    face = [int(word.split(b"/", 1)[0]) for word in words[1:]]
-    face = [k - 1 if k > 0 else k + before for k in face]
-    if len(face) < 3 or min(face) < 0 or (before in face and _has_zero(words)):
+    numbers = [int(word.split(b"/", 1)[0]) for word in words[1:]]
+    face = [k - 1 if k > 0 else k + before for k in numbers]
+    if len(face) < 3 or min(face) < 0 or 0 in numbers:
         raise ValueError
     return face
-
-
-def _has_zero(words: Words) -> bool:
-    return any(int(word.split(b"/", 1)[0]) == 0 for word in words[1:])
 
 
 def _problem(lines: Sequence[bytes], count: int) -> Unreadable:
@@ -103,8 +97,8 @@ def _problem(lines: Sequence[bytes], count: int) -> Unreadable:
             if wrong is not None:
                 return not_a_number(number, wrong)
             if len(words) < 3:
-                return Unreadable(f"line {number}: a vertex has {counted(len(words), 'number')}; "
-                                  "allowed: 3 or more")  # fmt: skip
+                found = counted(len(words), "number")
+                return Unreadable(f"line {number}: a vertex has {found}; allowed: 3 or more")
         elif kind == b"f":
             reason = _wrong_face([kind, *words], before, count)
             if reason:
@@ -113,7 +107,6 @@ def _problem(lines: Sequence[bytes], count: int) -> Unreadable:
 
 
 def _wrong_face(words: Words, before: int, count: int) -> str:
-    """Why a line is not a face; "" if it is one."""
     if len(words) < 4:
         return f"a face has {len(words) - 1} vertices; allowed: 3 or more"
     for word in words[1:]:

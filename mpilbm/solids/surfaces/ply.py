@@ -7,14 +7,13 @@ numbers and lists of numbers. The data follow in this order.
 import re
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.core.units import counted
-from mpilbm.solids.surfaces.polygons import triangles
-from mpilbm.solids.surfaces.text import (
+from mpilbm.solids import Floats, Ints
+from mpilbm.solids.surfaces import (
     LINE_END,
     Unreadable,
     is_number,
@@ -23,53 +22,33 @@ from mpilbm.solids.surfaces.text import (
     numbers,
     shown,
 )
+from mpilbm.solids.surfaces.triangles import triangles
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-TYPES = {"char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4",
-         "float": "f4", "double": "f8", "int8": "i1", "uint8": "u1", "int16": "i2", "uint16": "u2",
-         "int32": "i4", "uint32": "u4", "int64": "i8", "uint64": "u8", "float16": "f2",
-         "float32": "f4", "float64": "f8"}  # fmt: skip
+NAMES = "int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64"
+OLD_NAMES = {"char": "int8", "uchar": "uint8", "short": "int16", "ushort": "uint16"}
+OLD_NAMES |= {"int": "int32", "uint": "uint32", "float": "float32", "double": "float64"}
+TYPES = {name: np.dtype(name).str[1:] for name in NAMES.split()}
+TYPES |= {old: TYPES[name] for old, name in OLD_NAMES.items()}
 FORMATS = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
 INDICES = "vertex_indices", "vertex_index"
 LARGEST = 2**53  # below which float64 holds all whole numbers
 WORD = re.compile(rb"\S+")
 HEADER_END = re.compile(rb"(?:\A|[\r\n])[ \t]*end_header[ \t]*(?:\r\n|\r|\n|\Z)")
+# of each property its entries in all rows and, if these are lists, their lengths
+Table = dict[str, tuple[NDArray, Ints | None]]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Element:
-    """An element of the header: properties of numbers, {name: type}, and of lists.
+    """An element of the header, with `count` rows.
 
-    lists: {name: (type of the length, type of the entries)}. order: the names of both.
+    properties: the name of each, the type of the length of its list, "" for a number, and the type
+    of its entries.
     """
 
     name: str
     count: int
-    numbers: dict[str, str] = field(default_factory=dict)
-    lists: dict[str, tuple[str, str]] = field(default_factory=dict)
-    order: list[str] = field(default_factory=list)
-
-    def as_doubles(self) -> Self:
-        """The element with float64 for all types."""
-        return replace(
-            self,
-            numbers=dict.fromkeys(self.numbers, "f8"),
-            lists=dict.fromkeys(self.lists, ("f8", "f8")),
-        )
-
-
-@dataclass
-class Table:
-    """The data of an element.
-
-    columns  {name: (count,)} of properties that are numbers
-    lists    {name: (entries of all lists one after another, lengths of the lists)}
-    """
-
-    columns: dict[str, NDArray] = field(default_factory=dict)
-    lists: dict[str, tuple[NDArray, Ints]] = field(default_factory=dict)
+    properties: list[tuple[str, str, str]] = field(default_factory=list)
 
 
 def surface(data: bytes) -> tuple[Floats, Ints]:
@@ -80,21 +59,21 @@ def surface(data: bytes) -> tuple[Floats, Ints]:
     order, elements = _header(data[: end.start()])
     read = _of_bytes if order else _of_text
     tables = read(data, end.end(), order, elements)
-    vertices, faces = tables.get("vertex", Table()), tables.get("face", Table())
-    if not set("xyz") <= vertices.columns.keys():
+    columns = {k: v for k, (v, lengths) in tables.get("vertex", {}).items() if lengths is None}
+    if not set("xyz") <= columns.keys():
         raise Unreadable("its header names no vertices with the properties x, y and z")
-    points = np.stack([vertices.columns[axis].astype(np.float64) for axis in "xyz"], axis=1)
-    return points, _triangles(faces, points)
+    points = np.stack([columns[axis].astype(np.float64) for axis in "xyz"], axis=1)
+    return points, _triangles(tables.get("face", {}), points)
 
 
 def _triangles(faces: Table, points: Floats) -> Ints:
-    """The triangles of the faces between points (m, 3)."""
-    name = next((name for name in INDICES if name in faces.lists), "")
-    if not name and len(faces.lists) > 1:
+    lists = {k: (v, lengths) for k, (v, lengths) in faces.items() if lengths is not None}
+    name = next((name for name in INDICES if name in lists), "")
+    if not name and len(lists) > 1:
         raise Unreadable(f"its header names no faces with a list {' or '.join(INDICES)}")
-    if not faces.lists:
+    if not lists:
         return np.empty((0, 3), np.int64)
-    indices, lengths = faces.lists[name or next(iter(faces.lists))]
+    indices, lengths = lists[name or next(iter(lists))]
     if (lengths < 3).any():
         short = int((lengths < 3).argmax())
         corners = counted(int(lengths[short]), "corner")
@@ -118,24 +97,21 @@ def _header(text: bytes) -> tuple[str, list[Element]]:
                     if elements[-1].count < 0:
                         raise ValueError
                 case ["property", "list", length, entries, name]:
-                    elements[-1].lists[name] = (TYPES[length], TYPES[entries])
-                    elements[-1].order.append(name)
+                    elements[-1].properties.append((name, TYPES[length], TYPES[entries]))
                 case ["property", kind, name]:
-                    elements[-1].numbers[name] = TYPES[kind]
-                    elements[-1].order.append(name)
+                    elements[-1].properties.append((name, "", TYPES[kind]))
                 case [] | ["comment" | "obj_info", *_]:
                     pass
                 case _:
                     raise ValueError
         except (KeyError, ValueError, IndexError):
-            raise Unreadable(f"line {number}: {shown(line)} is not a line of a header "
-                             "of PLY") from None  # fmt: skip
+            wrong = f"line {number}: {shown(line)} is not a line of a header of PLY"
+            raise Unreadable(wrong) from None
     if order is None:
         raise Unreadable("its header has no line 'format'")
-    if len({each.name for each in elements}) < len(elements) or any(
-        len(set(each.order)) < len(each.order) for each in elements
-    ):
-        raise Unreadable("its header has two elements or properties with the same name")
+    for names in ([e.name for e in elements], *([p[0] for p in e.properties] for e in elements)):
+        if len(set(names)) < len(names):
+            raise Unreadable("its header has two elements or properties with the same name")
     return order, elements
 
 
@@ -154,19 +130,25 @@ def _of_text(data: bytes, at: int, order: str, elements: list[Element]) -> dict[
     except ValueError:
         wrong = next(k for k, word in enumerate(words) if not is_number(word))
         values = numbers(words[:wrong])
+    doubles = [
+        replace(
+            each, properties=[(name, length and "f8", "f8") for name, length, _ in each.properties]
+        )
+        for each in elements
+    ]
     try:
-        tables = _of_bytes(values.tobytes(), 0, "=", [each.as_doubles() for each in elements])
+        tables = _of_bytes(values.tobytes(), 0, "=", doubles)
     except Unreadable:
         if wrong is None:
             raise
         place = next(islice(WORD.finditer(data, at), wrong, None)).start()
         raise not_a_number(line_number(data, place), words[wrong]) from None
     for element in elements:  # with the precision that the header states
-        columns = tables[element.name].columns if element.name in tables else {}
-        for name, column in columns.items():
-            if element.numbers[name][0] == "f":
+        table = tables.get(element.name, {})
+        for name, length, kind in element.properties:
+            if name in table and not length and kind[0] == "f":
                 with np.errstate(over="ignore"):
-                    columns[name] = column.astype(element.numbers[name])
+                    table[name] = table[name][0].astype(kind), None
     return tables
 
 
@@ -186,43 +168,37 @@ def _uniform(data: bytes, at: int, order: str, element: Element) -> tuple[Table,
 
     None if the lengths differ.
     """
-    if not element.count or not element.order:
-        nothing = np.empty(0), np.empty(0, np.int64)
-        columns = dict.fromkeys(element.numbers, nothing[0])
-        return Table(columns, dict.fromkeys(element.lists, nothing)), at
+    kinds = _typed(order, element)
+    if not element.count or not kinds:
+        none = np.empty(0, np.int64)
+        return {name: (none, None if length is None else none) for name, length, _ in kinds}, at
+    fields: list[tuple] = []  # of a row: `name#` the length of a list, `name.` its entries
     counts, end = {}, at  # lengths of the lists in the first row
-    for name in element.order:
-        if name in element.numbers:
-            end += np.dtype(element.numbers[name]).itemsize
-            continue
-        length, entry = (np.dtype(order + kind) for kind in element.lists[name])
-        counts[name] = _length(data, end, length, element)
-        end += length.itemsize + counts[name] * entry.itemsize
+    for name, length, entry in kinds:
+        if length is not None:
+            counts[name] = _length(data, end, length, element)
+            fields.append((f"{name}#", length))
+            end += length.itemsize
+        fields.append((f"{name}.", entry, () if length is None else (counts[name],)))
+        end += counts.get(name, 1) * entry.itemsize
     size = (end - at) * element.count
     if end > len(data) or (size > len(data) - at and not counts):
         raise _cut_short(element)
     if size > len(data) - at:
         return None
-    rows = np.frombuffer(data, np.dtype(_fields(order, element, counts)), element.count, at)
+    rows = np.frombuffer(data, np.dtype(fields), element.count, at)
     if any((rows[f"{name}#"] != count).any() for name, count in counts.items()):
         return None
-    lists = {
-        name: (rows[f"{name}."].reshape(-1), np.full(element.count, count, np.int64))
-        for name, count in counts.items()
-    }
-    return Table({name: rows[f"{name}."] for name in element.numbers}, lists), at + size
+    lengths = {name: np.full(element.count, count, np.int64) for name, count in counts.items()}
+    return {k: (rows[f"{k}."].reshape(-1), lengths.get(k)) for k, _, _ in kinds}, at + size
 
 
-def _fields(order: str, element: Element, counts: dict[str, int]) -> list[tuple]:
-    """The fields of a row, `name.`, preceded by `name#` with the length of a list."""
-    fields: list[tuple] = []
-    for name in element.order:
-        if name in element.numbers:
-            fields.append((f"{name}.", order + element.numbers[name]))
-        else:
-            length, entry = (order + kind for kind in element.lists[name])
-            fields += [(f"{name}#", length), (f"{name}.", entry, (counts[name],))]
-    return fields
+def _typed(order: str, element: Element) -> list[tuple[str, np.dtype | None, np.dtype]]:
+    """The properties of an element with NumPy types; None as length of a number."""
+    return [
+        (name, np.dtype(order + length) if length else None, np.dtype(order + kind))
+        for name, length, kind in element.properties
+    ]
 
 
 def _length(data: bytes, at: int, kind: np.dtype, element: Element) -> int:
@@ -238,23 +214,20 @@ def _length(data: bytes, at: int, kind: np.dtype, element: Element) -> int:
 
 def _various(data: bytes, at: int, order: str, element: Element) -> tuple[Table, int]:
     """The table of an element, row by row, and the position after it."""
-    found: dict[str, list[NDArray]] = {name: [] for name in element.order}
-    kinds = {name: np.dtype(order + kind) for name, kind in element.numbers.items()}
-    kinds |= {name: np.dtype(order + kind) for name, (_, kind) in element.lists.items()}
-    lengths = {name: np.dtype(order + kind) for name, (kind, _) in element.lists.items()}
+    kinds = _typed(order, element)
+    found: list[list[NDArray]] = [[] for _ in kinds]
     for _ in range(element.count):
-        for name in element.order:
+        for (_, length, entry), values in zip(kinds, found, strict=True):
             count = 1
-            if name in lengths:
-                count = _length(data, at, lengths[name], element)
-                at += lengths[name].itemsize
-            if at + count * kinds[name].itemsize > len(data):
+            if length is not None:
+                count = _length(data, at, length, element)
+                at += length.itemsize
+            if at + count * entry.itemsize > len(data):
                 raise _cut_short(element)
-            found[name].append(np.frombuffer(data, kinds[name], count, at))
-            at += count * kinds[name].itemsize
-    joined = {name: np.concatenate(each) for name, each in found.items()}
-    lists = {
-        name: (joined[name], np.array([each.size for each in found[name]], np.int64))
-        for name in lengths
-    }
-    return Table({name: joined[name] for name in element.numbers}, lists), at
+            values.append(np.frombuffer(data, entry, count, at))
+            at += count * entry.itemsize
+    lengths = [np.array([each.size for each in values], np.int64) for values in found]
+    return {
+        name: (np.concatenate(values), None if kind is None else sizes)
+        for (name, kind, _), values, sizes in zip(kinds, found, lengths, strict=True)
+    }, at

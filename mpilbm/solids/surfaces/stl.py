@@ -16,10 +16,10 @@ import re
 from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mpilbm.core.units import counted
-from mpilbm.solids.surfaces.text import (
+from mpilbm.solids import Floats, Ints
+from mpilbm.solids.surfaces import (
     LINE_END,
     Unreadable,
     as_ascii,
@@ -30,9 +30,6 @@ from mpilbm.solids.surfaces.text import (
     shown,
 )
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
 HEADER, TRIANGLE = 84, 50  # bytes of a binary file
 RECORD = np.dtype([("normal", "<f4", 3), ("vertices", "<f4", (3, 3)), ("attribute", "<u2")])
 HEAD = 512  # bytes in which text and binary files differ
@@ -41,15 +38,12 @@ BLOCK = 1 << 15  # facets that are converted to numbers together
 
 NUMBER = ""  # in FACET_WORDS
 VERTEX = ("vertex", NUMBER, NUMBER, NUMBER)
-FACET_WORDS = ("facet", "normal", NUMBER, NUMBER, NUMBER, "outer", "loop", *VERTEX, *VERTEX,
-               *VERTEX, "endloop", "endfacet")  # fmt: skip
+HEAD_WORDS = ("facet", "normal", NUMBER, NUMBER, NUMBER, "outer", "loop")
+FACET_WORDS = (*HEAD_WORDS, *VERTEX, *VERTEX, *VERTEX, "endloop", "endfacet")
 NORMALS = range(2, 5)  # of these words; normals are not used
 _VERTEX = rb"vertex" + 3 * rb"\s+([^\s_]+)" + rb"\s+"
-FACET = re.compile(
-    rb"\s*facet\s+normal" + 3 * rb"\s+\S+" + rb"\s+outer\s+loop\s+" + 3 * _VERTEX
-    + rb"end\s*loop\s+end\s*facet(?=\s|\Z)",
-    re.IGNORECASE,
-)  # fmt: skip
+_HEAD = rb"\s*facet\s+normal" + 3 * rb"\s+\S+" + rb"\s+outer\s+loop\s+"
+FACET = re.compile(_HEAD + 3 * _VERTEX + rb"end\s*loop\s+end\s*facet(?=\s|\Z)", re.IGNORECASE)
 SOLID = re.compile(rb"\s*solid(?=\s|\Z)", re.IGNORECASE)
 ENDSOLID = re.compile(rb"\s*end\s*solid(?=\s|\Z)", re.IGNORECASE)
 IGNORED = re.compile(rb"\s*(?:color\b|#)[^\r\n]*", re.IGNORECASE)  # lines that some programs add
@@ -67,7 +61,6 @@ def surface(data: bytes) -> tuple[Floats, Ints]:
 
 
 def _corners(data: bytes) -> Floats:
-    """The corners (n, 3, 3) of the triangles of a file."""
     count = int.from_bytes(data[HEADER - 4 : HEADER], "little")
     if len(data) >= HEADER and len(data) == HEADER + TRIANGLE * count:
         found = np.frombuffer(data, RECORD, count, HEADER)["vertices"]
@@ -93,7 +86,6 @@ def _is_binary(data: bytes) -> bool:
 
 
 def _of_text(data: bytes) -> Floats:
-    """The corners of the triangles of a text."""
     blocks: list[Floats] = [np.empty(0)]
     at, begin = 0, -1  # position, and that of the solid that contains it
     while WORD.search(data, at):
@@ -124,13 +116,10 @@ def _after_name(data: bytes, at: int, ended: bool) -> tuple[int, int]:
     if found is None or found["line"]:
         return end, -1
     solid = NEXT_SOLID.search(data, at, end)
-    return (end, solid.start()) if solid else (_line_end(data, at), -1)
-
-
-def _line_end(data: bytes, at: int) -> int:
-    """The position of the next line end, or that of the end of the file."""
-    found = LINE_END.search(data, at)
-    return found.start() if found else len(data)
+    if solid:
+        return end, solid.start()
+    line = LINE_END.search(data, at)
+    return line.start() if line else len(data), -1
 
 
 def _facets(data: bytes, at: int, blocks: list[Floats]) -> int:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from mpilbm.core.files.input_arrays import RELATIVE
 from mpilbm.core.printable import one_line
-from mpilbm.solids.volumes import hdf5, images, metaimage, nrrd, numpy_files, raw, tiff
-from mpilbm.solids.volumes.volume import Source, Volume
+from mpilbm.solids.volumes import Source, Volume, array_files, images, text_headers
+
+LONGEST = 1000  # characters of a message
 
 
 @dataclass(frozen=True)
@@ -26,22 +27,21 @@ class Format:
 
 
 FORMATS = {
-    ".npy": Format(numpy_files.npy),
-    ".npz": Format(numpy_files.npz, items=True),
-    ".h5": Format(hdf5.dataset, items=True),
-    ".hdf5": Format(hdf5.dataset, items=True),
-    ".vtkhdf": Format(hdf5.dataset, items=True),
-    ".tif": Format(tiff.stack),
-    ".tiff": Format(tiff.stack),
+    ".npy": Format(array_files.npy),
+    ".npz": Format(array_files.npz, items=True),
+    ".h5": Format(array_files.dataset, items=True),
+    ".hdf5": Format(array_files.dataset, items=True),
+    ".vtkhdf": Format(array_files.dataset, items=True),
+    ".tif": Format(images.stack),
+    ".tiff": Format(images.stack),
     ".png": Format(images.single),
     ".bmp": Format(images.single),
-    ".raw": Format(raw.raw, bare=True),
-    ".nrrd": Format(nrrd.nrrd),
-    ".nhdr": Format(nrrd.nrrd),
-    ".mhd": Format(metaimage.metaimage),
-    ".mha": Format(metaimage.metaimage),
+    ".raw": Format(array_files.raw, bare=True),
+    ".nrrd": Format(text_headers.nrrd),
+    ".nhdr": Format(text_headers.nrrd),
+    ".mhd": Format(text_headers.metaimage),
+    ".mha": Format(text_headers.metaimage),
 }
-LONGEST = 1000  # characters of a message
 FOLDER = Format(images.folder)
 
 

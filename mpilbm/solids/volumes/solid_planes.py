@@ -8,9 +8,9 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.solids.volumes.conditions import condition
-from mpilbm.solids.volumes.volume import Volume
-from mpilbm.solids.volumes.voxel_values import VoxelValues, voxel_values
+from mpilbm.solids import Flags
+from mpilbm.solids.volumes import Volume
+from mpilbm.solids.volumes.voxel_values import VoxelValues, condition, voxel_values
 
 BLOCK = 1 << 24  # bytes that are read at a time
 CACHE = 1 << 27  # bytes of planes that are kept, a bit per cell
@@ -67,7 +67,7 @@ class SolidPlanes:
         solid = f"{self.solid_share:.1%} of the voxels are solid {self.values.sampled}"
         return self.values.text, solid.strip()
 
-    def plane(self, k: int, ahead: Sequence[int] = ()) -> NDArray[np.bool_]:
+    def plane(self, k: int, ahead: Sequence[int] = ()) -> Flags:
         """The solid cells of plane k, bool (rows, nx), in 2D (nx,).
 
         ahead: the planes that follow; they are read together with it as far as the cache permits.
@@ -102,11 +102,11 @@ class SolidPlanes:
             a, b = begin + k * n, begin + end * n
             values = array[(slice(a, b), *inner)]
             if values.dtype.kind == "f" and np.isnan(values).any():
-                raise ValueError(f"has nan in planes {a} to {b - 1}, which is neither solid nor "
-                                 "fluid; replace it")  # fmt: skip
+                what = "which is neither solid nor fluid; replace it"
+                raise ValueError(f"has nan in planes {a} to {b - 1}, {what}")
             self._keep(k, self._coarse(self.solid(values)))
 
-    def _coarse(self, solid: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def _coarse(self, solid: Flags) -> Flags:
         """The cells of voxels, whose numbers are multiples of `coarsen`."""
         n, D = self.coarsen, solid.ndim
         if n == 1:
@@ -115,7 +115,7 @@ class SolidPlanes:
         counts = blocks.sum(axis=tuple(range(1, 2 * D, 2)), dtype=np.uint32)
         return 2 * counts >= n**D
 
-    def _keep(self, first: int, solid: NDArray[np.bool_]) -> None:
+    def _keep(self, first: int, solid: Flags) -> None:
         for k, plane in enumerate(solid, first):
             self._bits[k] = np.packbits(plane)
             self._bits.move_to_end(k)

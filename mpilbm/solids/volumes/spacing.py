@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.solids.volumes.volume import Volume
+from mpilbm.solids import Ints
+from mpilbm.solids.volumes import Volume
 
 EQUAL = 1e-3  # relative difference of sides that are equal
 MOST = 100  # ratio of sides
@@ -33,9 +34,11 @@ def of_directions(vectors: Sequence[Vector], key: str) -> tuple[Vector, tuple[st
     stored = "xyz"[: len(vectors)]
     if all(name in ("?", axis) for name, axis in zip(names, stored, strict=True)):
         return sides, ()
-    note = (f"{key} of its header places the stored axes {', '.join(stored)} along "
-            f"{', '.join(names)} of the scanner; the stored axes are used; transpose or flip the "
-            "file for those of the scanner")  # fmt: skip
+    note = (
+        f"{key} of its header places the stored axes {', '.join(stored)} along {', '.join(names)} "
+        "of the scanner; the stored axes are used; transpose or flip the file for those of the "
+        "scanner"
+    )
     return sides, (note,)
 
 
@@ -66,9 +69,9 @@ def cubic(volume: Volume, dimensions: int, resample: bool | None) -> Volume:
         note = f"the voxels have the sides {text} and are used as cubes (resample = false)"
         return replace(volume, notes=(*volume.notes, note))
     if max(known) > MOST * least:
-        raise ValueError(f"has voxels with the sides {text} (the shortest is 1); allowed: a ratio "
-                         f"of {MOST} at most; correct the spacing in the file, or set resample = "
-                         "false to use them as cubes")  # fmt: skip
+        fix = "correct the spacing in the file, or set resample = false to use them as cubes"
+        allowed = f"allowed: a ratio of {MOST} at most; {fix}"
+        raise ValueError(f"has voxels with the sides {text} (the shortest is 1); {allowed}")
     array = Resampled(volume.array, [side / least if isfinite(side) else 1.0 for side in sides])
     size = " x ".join(map(str, reversed(array.shape)))
     if resample is None:
@@ -114,7 +117,7 @@ class Resampled:
             self.following = range(self.shape[0])[first][-1] + 1
         return values
 
-    def _planes(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
+    def _planes(self, numbers: Ints) -> NDArray[Any]:
         """Consecutive planes of the array."""
         first, last = int(numbers[0]), int(numbers[-1])
         kept = [self._plane[None]] if first == self._number else []
@@ -126,7 +129,7 @@ class Resampled:
         return values
 
 
-def _nearest(count: int, ratio: float) -> NDArray[np.int64]:
+def _nearest(count: int, ratio: float) -> Ints:
     """The voxel at the centre of each cube along an axis; ratio: voxel side over cube side."""
     cubes = max(1, round(count * ratio))
     return np.minimum(((np.arange(cubes) + 0.5) / ratio).astype(np.int64), count - 1)

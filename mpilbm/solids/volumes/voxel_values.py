@@ -1,21 +1,36 @@
-"""The values of voxels and their shares, and a threshold between pore and solid."""
+"""The values of voxels: their shares, a threshold between pore and solid, and which are solid."""
 
-from collections.abc import Iterable, Sequence
+import operator
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from math import prod
+from math import ceil, floor, isfinite, prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.core.units import counted
-from mpilbm.solids.volumes.volume import Volume
+from mpilbm.solids import Flags, Floats, Ints
+from mpilbm.solids.volumes import Volume
 
 VOXELS = 1 << 21  # that are counted; of larger volumes, those of some planes
 PLANES = 8, 64  # least and largest number of these
 BYTES = 1 << 28  # that are read for them, unless this is less than the least number of planes
 LISTED = 8  # values that are listed; if there are more,
 FREQUENT, RARE = 3, 0.01  # the most frequent ones, if they have this share
+Condition = Callable[[NDArray[Any]], Flags]
+COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "<=": operator.le,
+    "<": operator.lt,
+    ">=": operator.ge,
+    ">": operator.gt,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+NUMBER = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
+COMPARISON = re.compile(rf"\s*(<=|<|>=|>|==|!=)\s*{NUMBER}\s*")
+RANGE = re.compile(rf"\s*{NUMBER}\s*\.\.\s*{NUMBER}\s*")
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +43,7 @@ class VoxelValues:
     """
 
     numbers: NDArray[Any]
-    shares: NDArray[np.float64]
+    shares: Floats
     planes: tuple[int, int]
 
     @property
@@ -63,7 +78,7 @@ class VoxelValues:
         """The threshold as text."""
         return self._text(self.threshold)
 
-    def share(self, holds: NDArray[np.bool_]) -> float:
+    def share(self, holds: Flags) -> float:
         """The share of the voxels with the values for which `holds` is true."""
         return float(self.shares[holds].sum())
 
@@ -107,7 +122,7 @@ def voxel_values(volume: Volume, spans: Sequence[tuple[int, int]]) -> VoxelValue
     return VoxelValues(numbers, counts / max(1, counts.sum()), (read, end - begin))
 
 
-def _unique(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _unique(values: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
     if values.dtype.kind == "f":
         values = values[np.isfinite(values)]
     return np.unique(values, return_counts=True)
@@ -116,3 +131,65 @@ def _unique(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
 def _percent(share: float) -> str:
     percent = 100 * share
     return f"{percent:.0f} %" if 10 <= percent <= 99 else f"{percent:.3g} %"
+
+
+def condition(solid: str | Sequence[int] | None, dtype: np.dtype) -> Condition:
+    """The function that returns where values of a type are solid.
+
+    solid: None for nonzero values, labels, or text such as ">= 128" and "100 .. 200". Raises
+    ValueError, whose text follows the name of the file, for text that is no condition, and for one
+    that holds for no or for all values.
+    """
+    if solid is None:
+        return lambda values: values != 0
+    values = _possible(dtype)
+    if not isinstance(solid, str):
+        wrong = [label for label in solid if values and not values[0] <= label <= values[1]]
+        if not solid or wrong:
+            found = f"the label {wrong[0]}" if wrong else "no label"
+            allowed = f"allowed: labels{_span(values)}; change solid"
+            raise ValueError(f"has type {dtype.name}, but solid contains {found}; {allowed}")
+        return lambda array: np.isin(array, np.array(solid))
+    holds, limits = _parsed(solid)
+    near = {f(limit) + step for limit in limits for f in (floor, ceil) for step in (-1, 0, 1)}
+    if values:
+        held = {bool(holds(min(max(each, values[0]), values[1]))) for each in (*near, *values)}
+        if len(held) == 1:
+            all_or_no = "all values" if held == {True} else "no value"
+            holds_for = f"solid = '{solid}' holds for {all_or_no}{_span(values)}"
+            raise ValueError(f"has type {dtype.name}, for which {holds_for}; change solid")
+    return lambda array: holds(array.view(np.uint8) if array.dtype.kind == "b" else array)
+
+
+def _parsed(text: str) -> tuple[Callable[[Any], Any], list[float]]:
+    compared, between = COMPARISON.fullmatch(text), RANGE.fullmatch(text)
+    texts = [compared[2]] if compared else between.groups() if between else []
+    if not all(isfinite(float(each)) for each in texts):
+        compared = between = None
+    if compared:
+        compare, (limit,) = COMPARISONS[compared[1]], _numbers([compared[2]])
+        return lambda value: compare(value, limit), [limit]
+    if between:
+        low, high = _numbers(between.groups())
+        return lambda value: (value >= low) & (value <= high), [low, high]
+    raise ValueError(
+        f"cannot be used with solid = '{text}', which is not a condition; allowed: a "
+        'comparison such as ">= 128" with <, <=, >, >=, == or !=, '
+        'a range such as "100 .. 200", or a list of labels such as [1, 3]'
+    )
+
+
+def _numbers(texts: Iterable[str]) -> list[float]:
+    """Numbers; integers as int, so that integers are compared without conversion."""
+    return [int(number) if (number := float(text)).is_integer() else number for text in texts]
+
+
+def _possible(dtype: np.dtype) -> tuple[int, int] | None:
+    """The least and the largest value of an integer type; None for floats."""
+    if dtype.kind == "b":
+        return 0, 1
+    return (np.iinfo(dtype).min, np.iinfo(dtype).max) if dtype.kind in "iu" else None
+
+
+def _span(values: tuple[int, int] | None) -> str:
+    return f" from {values[0]} to {values[1]}" if values else ""

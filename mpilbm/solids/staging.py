@@ -1,4 +1,6 @@
-"""Boundary links whose incoming populations can be written directly, without staging.
+"""How incoming populations are written: at once, exchanged between two links, or staged.
+
+Entries of mirrors are staged before all others, which read the staged populations.
 
 In memory, rows and x wrap around, and planes if one slab has all planes of a periodic axis. A link
 of a cell x that leaves the box along rows or x leads to a cell y at the opposite wall, and a link
@@ -10,12 +12,12 @@ of y leads back to x. In any layout the two links share two places:
 Two threads must not read and write these places at the same time. If the outgoing population
 returns unchanged, one entry handles both ends of the link by exchanging the two values. Links that
 leave the box along planes, and links to solid cells, do not share their places. Links that a sheet
-cuts do, in the same way, and are staged. Links that leave along x
-do not share them either if the step itself applies walls at rest at the ends of rows (see
-row_ends.py).
+cuts do, in the same way, and are staged. Links that leave along x do not share them either if the
+step itself applies walls at rest at the ends of rows (see box_walls.py).
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,12 +27,12 @@ from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundary_capabilities import Reads
 from mpilbm.physics.lattices import Lattice
+from mpilbm.solids import Flags, Ints
+from mpilbm.solids.box_walls import beyond, rows_end_in_walls
 from mpilbm.solids.entry_list import EntryList, Writes
-from mpilbm.solids.link_set import LinkSet
-from mpilbm.solids.row_ends import beyond, rows_end_in_walls
+from mpilbm.solids.link_set import LinkSet, joined
 
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+NOT_STAGED = -1  # kernels compare places with 0
 
 
 def split_by_writes(case: Case, slab: Slab, lists: Sequence[EntryList]) -> list[EntryList]:
@@ -40,11 +42,15 @@ def split_by_writes(case: Case, slab: Slab, lists: Sequence[EntryList]) -> list[
     populations are written. Lists of walls at rest are split first; a link whose other end belongs
     to a previously split list is staged.
     """
-    if rows_end_in_walls(case):
-        lists = [_without_row_ends(case, slab, each) for each in lists]
     staged, found = list(lists), []
+    if rows_end_in_walls(case):  # for which the step performs bounce-back
+        for k, each in enumerate(staged):
+            if each.boundary.reflects:
+                links = each.links.without(beyond(case, slab, each.cells))
+                staged[k] = each.with_links(links)
+        lists = tuple(staged)
     known: list[list[Ints]] = [[np.empty(0, np.int64)] for _ in range(case.lattice.Q)]
-    direct = [k for k, each in enumerate(lists) if _can_be_direct(each)]
+    direct = [k for k, e in enumerate(lists) if e.boundary.capabilities.reads is Reads.SAME_LINK]
     for k in sorted(direct, key=lambda k: not lists[k].boundary.reflects):
         waiting, exchanged, other_ends = _shared(case, slab, lists[k], known)
         cut = lists[k].links & lists[k].cut
@@ -55,17 +61,6 @@ def split_by_writes(case: Case, slab: Slab, lists: Sequence[EntryList]) -> list[
         if lists[k].boundary.reflects:
             found.append(lists[k].with_links(exchanged, Writes.EXCHANGED))
     return staged + [each for each in found if each.cells.size]
-
-
-def _can_be_direct(entries: EntryList) -> bool:
-    return entries.boundary.capabilities.reads is Reads.SAME_LINK
-
-
-def _without_row_ends(case: Case, slab: Slab, entries: EntryList) -> EntryList:
-    """The list without the links at the ends of rows for which the step performs bounce-back."""
-    if not entries.boundary.reflects:
-        return entries
-    return entries.with_links(entries.links.without(beyond(case, slab, entries.cells)))
 
 
 def _shared(
@@ -131,3 +126,61 @@ def _end(
     there = (plane * shape[1] + row % shape[1]) * shape[2] + x % nx // lattice.volume
     inside = (plane >= 0) & (plane < shape[0])
     return np.where(inside, there, cells), inside, side
+
+
+@dataclass(frozen=True, eq=False)
+class MirroredLinks:
+    """The places in the staging array of populations from free-slip faces (mirrors).
+
+    For other boundaries in the same cells a population from the mirror image counts as one that
+    streams in, so that the flow at an edge with an outlet equals that in a box of twice the width.
+    Entries of mirrors are therefore staged before all others, which read the staged populations. A
+    boundary that sets the whole cell sets these links too: it reads the staged populations, but
+    they are not written to the field (see Ownership.overruled).
+
+    cells   int64 (n,), see `looked_at`
+    places  int64 (n + 1, Q), as kernels read it: the place of each direction in the staging array,
+            or NOT_STAGED; the last row belongs to all other cells
+    """
+
+    cells: Ints
+    places: Ints
+
+    @classmethod
+    def find(
+        cls, lists: Sequence[EntryList], start: Ints, Q: int, more: Sequence[EntryList] = ()
+    ) -> "MirroredLinks":
+        """Find the mirrored links of entry lists; start: int64, first place of each entry.
+
+        `more`: lists that read them, but are not staged.
+        """
+        found = looked_at([*lists, *more])
+        places = np.full((found.size + 1, Q), NOT_STAGED, np.int64)
+        if not found.size:
+            return cls(found, places)
+        cells = np.concatenate([e.cells for e in lists] or [np.empty(0, np.int64)])
+        sizes = np.array([e.cells.size for e in lists], np.int64)
+        mirrors = np.repeat(np.array([e.boundary.mirrors for e in lists], bool), sizes)
+        mine = np.flatnonzero(mirrors & np.isin(cells, found))
+        entry, i, before = joined([e.links for e in lists])[mine].positions()
+        places[np.searchsorted(found, cells[mine][entry]), i] = start[mine][entry] + before
+        return cls(found, places)
+
+    def rows_of(self, cells: Ints) -> NDArray[np.int32]:
+        """The rows in `places` of these cells, int32 (n,)."""
+        place = np.searchsorted(self.cells, cells)
+        known = np.append(self.cells, -1)[place] == cells
+        return np.where(known, place, self.cells.size).astype(np.int32)
+
+
+def looked_at(lists: Sequence[EntryList]) -> Ints:
+    """The cells with mirrored links that other boundaries read, int64 (n,), ascending."""
+    mirrored, others = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for each in lists:
+        if each.boundary.mirrors:
+            mirrored.append(each.cells)
+        elif each.boundary.capabilities.reads is Reads.CELL:
+            others += each.looked_at
+    if len(mirrored) == 1:  # no mirrors: avoid sorting the cells of large bodies
+        return mirrored[0]
+    return np.intersect1d(np.concatenate(mirrored), np.concatenate(others))

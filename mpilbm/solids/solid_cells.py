@@ -1,20 +1,27 @@
-"""Computes the solid cells from shapes and masks of bodies; later bodies replace earlier ones."""
+"""Solid cells from shapes and masks of bodies: ids, fluid neighbours, counts and coordinates.
+
+Later bodies replace earlier ones.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mpilbm.core.formulas.values import Plane
 from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab
+from mpilbm.solids import Flags, Floats, Ints
 from mpilbm.solids.masks import load_mask
-from mpilbm.solids.periodic_images import MovedSolid
+from mpilbm.solids.periodic_images import Cut, Image
 
-Piece = tuple[tuple[slice, ...], NDArray[np.bool_]]  # part of an array, and its solid cells
+Piece = tuple[tuple[slice, ...], Flags]  # part of an array, and its solid cells
 
 POINTS = 2**20  # number of cell centres for which a shape is evaluated at a time
+CELLS = 2**20  # examined together, or one plane
 
 
 def padded_ids(case: Case, slab: Slab, overlaps: dict | None = None) -> np.ndarray:
@@ -40,7 +47,7 @@ def solids(case: Case, ids: NDArray[Any]) -> NDArray[Any]:
     return np.where(np.isin(ids, conducting), ids.dtype.type(0), ids) if conducting else ids
 
 
-def fluid_plane(case: Case, slab: Slab, local: int) -> NDArray[np.bool_]:
+def fluid_plane(case: Case, slab: Slab, local: int) -> Flags:
     """Bool (rows, nx): whether the cells of a local plane, in or beyond the slab, are fluid.
 
     False beyond faces of the box.
@@ -53,20 +60,20 @@ def fluid_plane(case: Case, slab: Slab, local: int) -> NDArray[np.bool_]:
     return fluid[0]
 
 
-def fluid_planes(case: Case, slab: Slab, ids: NDArray[Any]) -> Callable[[int], NDArray[np.bool_]]:
+def fluid_planes(case: Case, slab: Slab, ids: NDArray[Any]) -> Callable[[int], Flags]:
     """Return a function of the local plane with the result of `fluid_plane`.
 
     ids: see `padded_ids`; only planes outside `ids` are computed.
     """
 
-    def plane(local: int) -> NDArray[np.bool_]:
+    def plane(local: int) -> Flags:
         near = -1 <= local <= slab.planes
         return ids[local + 1] == 0 if near else fluid_plane(case, slab, local)
 
     return plane
 
 
-def surroundings(case: Case, slab: Slab, fluid_cells: NDArray[np.int64]) -> dict[str, Any]:
+def surroundings(case: Case, slab: Slab, fluid_cells: Ints) -> dict[str, Any]:
     """Return data on the planes next to a slab, which the numbering of the fluid cells needs.
 
     around  int64 (ghost + 1 + planes + ghost + 1,), the number of fluid cells of each plane of the
@@ -105,7 +112,7 @@ def neighbour_flags(case: Case, slab: Slab, ids: NDArray[Any]) -> NDArray[Any]:
     return flags
 
 
-def _flags(case: Case, plane: int, around: NDArray[np.bool_], dtype: np.dtype) -> NDArray[Any]:
+def _flags(case: Case, plane: int, around: Flags, dtype: np.dtype) -> NDArray[Any]:
     """The flags of a block of planes; see `neighbours`."""
     flags = around[1:-1].astype(dtype)
     for k, c in enumerate(case.lattice.stencil):
@@ -113,9 +120,7 @@ def _flags(case: Case, plane: int, around: NDArray[np.bool_], dtype: np.dtype) -
     return flags
 
 
-def neighbours(
-    case: Case, plane: int, around: NDArray[np.bool_], c: tuple[int, ...]
-) -> NDArray[np.bool_]:
+def neighbours(case: Case, plane: int, around: Flags, c: tuple[int, ...]) -> Flags:
     """Bool (planes, rows, nx): whether the neighbours at c of the cells of a block are fluid.
 
     plane: the first one of the block. around: (planes + 2, rows, nx), the fluid cells of the block
@@ -135,7 +140,7 @@ def neighbours(
     return found
 
 
-def _moved(fluid: NDArray[np.bool_], step: int, axis: int, periodic: bool) -> NDArray[np.bool_]:
+def _moved(fluid: Flags, step: int, axis: int, periodic: bool) -> Flags:
     """The values one step along an axis; False beyond faces that are not periodic."""
     found = np.empty_like(fluid)
     source, target = (np.moveaxis(each, axis, 0) for each in (fluid, found))
@@ -165,20 +170,18 @@ def _paint(
             np.copyto(ids[where], k + 1, where=solid)
 
 
-def _pieces(shape: MovedSolid, case: Case, begin: int, end: int) -> Iterator[Piece]:
+def _pieces(shape: Image | Cut, case: Case, begin: int, end: int) -> Iterator[Piece]:
     """Yield (slices, bool array of solid cells) of planes begin..end, covering a shape's bounds."""
     (_, all_rows, nx), lattice = case.shape, case.lattice
     lower, upper = shape.bounds()
     axes = {2: (1, None, 0), 3: (2, 1, 0)}[case.dimensions]  # plane, row, x -> coordinate
     limits = ((begin, end), (0, all_rows), (0, nx))
     apart = (1, 1, lattice.volume)  # nodes of the box from a cell to the next
-    ranges = [
-        # one more cell on each side, in case of rounding errors
-        limit if axis is None else tuple(int(cell) for cell in np.clip(
-            (np.floor((lower[axis] - 0.5) / n) - n + 1, np.ceil((upper[axis] - 0.5) / n) + 1),
-            *limit))
-        for axis, limit, n in zip(axes, limits, apart, strict=True)
-    ]  # fmt: skip
+    ranges = list(limits)
+    for k, (axis, n) in enumerate(zip(axes, apart, strict=True)):
+        if axis is not None:  # one more cell on each side, in case of rounding errors
+            a, b = np.floor((lower[axis] - 0.5) / n) - n + 1, np.ceil((upper[axis] - 0.5) / n) + 1
+            ranges[k] = int(np.clip(a, *limits[k])), int(np.clip(b, *limits[k]))
     (first, last), rows, row = ranges
     step = max(1, POINTS // max(1, (rows[1] - rows[0]) * (row[1] - row[0])))
     for plane in range(first, last, step):
@@ -192,3 +195,60 @@ def _pieces(shape: MovedSolid, case: Case, begin: int, end: int) -> Iterator[Pie
             for (a, b), offset in zip(spans, (begin, 0, 0), strict=True)
         )
         yield where, np.broadcast_to(solid, tuple(b - a for a, b in spans))
+
+
+@dataclass(frozen=True)
+class CellCount:
+    """A number of cells and the first of these cells; counts of planes and slabs can be added.
+
+    first: (plane * rows + row) * nx + x in the whole box; None if there are no cells.
+    """
+
+    cells: int = 0
+    first: int | None = None
+
+    @classmethod
+    def of_planes(cls, mask: NDArray[Any], plane: int) -> "CellCount":
+        """Count the cells where a mask (planes, rows, nx) is True; plane: that of mask[0]."""
+        cells = int(np.count_nonzero(mask))
+        return cls(cells, int(mask.argmax()) + plane * mask[0].size if cells else None)
+
+    def __add__(self, other: "CellCount") -> "CellCount":
+        known = [first for first in (self.first, other.first) if first is not None]
+        return CellCount(self.cells + other.cells, min(known, default=None))
+
+
+NO_CELLS = CellCount()
+
+
+def cells_of_bodies(case: Case, slab: Slab, solid: NDArray[Any]) -> Ints:
+    """Return the number of cells of each body, int64 (bodies,); solid: ids (planes, rows, nx)."""
+    found = np.zeros(1 + len(case.bodies), np.int64)
+    for begin, end in slab.blocks(CELLS):
+        block = solid[begin:end]
+        ids = block[block != 0]
+        if ids.size and ids.min() == ids.max():
+            found[ids[0]] += ids.size
+        else:
+            found += np.bincount(ids, minlength=found.size)
+    return found[1:]
+
+
+def coordinates(case: Case, slab: Slab, cells: Ints) -> Ints:
+    """The coordinates of cells of a slab in the full lattice, int64 (D, n)."""
+    plane, row, k = np.unravel_index(cells, (slab.planes, *slab.shape[1:]))
+    x = case.lattice.x(plane + slab.begin, row, k)
+    return np.stack(
+        [x, row, plane + slab.begin] if case.dimensions == 3 else [x, plane + slab.begin]
+    )
+
+
+def centres(case: Case, slab: Slab, cells: Ints) -> Floats:
+    """The centres of cells of a slab in the box, float64 (n, D)."""
+    return np.add(coordinates(case, slab, cells).T, 0.5, dtype=np.float64)
+
+
+def values_from_file(plane: Plane, face: str, case: Case, slab: Slab, cells: Ints) -> Floats:
+    """The values of a Plane for cells of a slab next to a face, float64 (n,)."""
+    at = zip("xyz", coordinates(case, slab, cells), strict=False)
+    return plane.values[tuple(place for axis, place in at if axis != face[0])[::-1]]

@@ -250,7 +250,7 @@ def test_a_snapshot_in_si_is_an_initial_file_in_lattice_units(tmp_path):
 def test_pictures_are_in_si(tmp_path):
     pytest.importorskip("matplotlib")
     from mpilbm.view.plot import monitor, pictures, slices
-    from mpilbm.view.plot.cuts import cuts_of
+    from mpilbm.view.plot.planes import cuts_of
     from mpilbm.view.plot.profiles import centre_line
     from mpilbm.view.results.snapshot import view
 

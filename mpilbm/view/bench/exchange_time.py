@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
+from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import Any
@@ -15,9 +17,12 @@ from mpilbm.core.registry import make, names
 from mpilbm.halo import Exchange, Exchanger, Halo
 from mpilbm.halo.plan import Plan, Transfer
 from mpilbm.parallel import gpu_aware, slabs
-from mpilbm.parallel.agree import together
+from mpilbm.parallel.agree import on_root, together
 from mpilbm.parallel.communicator import Communicator, MessagePassing
+from mpilbm.parallel.ranks import abort_on_error
+from mpilbm.run.preflight.installation.machine import collect, show
 from mpilbm.run.setup import open_device
+from mpilbm.view.bench.table import deliver, facts, markdown, require_place
 
 # --------------------------------------------------------------------------- exchanges in a ring
 
@@ -121,6 +126,11 @@ class Route:
     problem: str = ""
 
     @property
+    def title(self) -> str:
+        """The halo and the memory in words."""
+        return f"{self.halo}, {self.memory} memory"
+
+    @property
     def latency(self) -> float:
         """Seconds of the smallest message."""
         return self.seconds[0]
@@ -191,3 +201,35 @@ def one_way(exchanger: Exchanger, device: Any, pair: Communicator, size: int) ->
     count = min(MOST_ROUNDS, max(LEAST_ROUNDS, BYTES // size))
     rounds(count)
     return median(rounds(count) for _ in range(BATCHES)) / count / 2
+
+
+# -------------------------------------------------------------------- `mpilbm info --probe`
+
+
+def probe(file: Path | None) -> None:
+    """Show the facts of one rank, then measure messages between the ranks of the launcher."""
+    with abort_on_error() as comm:
+        require_place(file)
+        on_root(comm, lambda: show(collect(probe=True)))
+        found = pingpong(comm)
+        known = facts(comm, "mpilbm info --probe") | {"pingpong": [each.row() for each in found]}
+        on_root(comm, deliver, lines(found) if found else [], known, file)
+
+
+def lines(found: Sequence[Route]) -> list[str]:
+    """A table of µs and GB/s by bytes and route, and for each route latency and bandwidth."""
+    measured = [each for each in found if not each.problem]
+    head = ["bytes", *(f"{each.title}: {unit}" for each in measured for unit in ("µs", "GB/s"))]
+    rows: list[list[str]] = []
+    for k, size in enumerate(measured[0].sizes):
+        times = [each.seconds[k] for each in measured]
+        figures = [(f"{1e6 * time:.3g}", f"{size / time / 1e9:.3g}") for time in times]
+        rows.append([str(size), *chain(*figures)])
+    summary = [
+        f"{each.title}: not measured: {each.problem}"
+        if each.problem
+        else f"{each.title}: latency {1e6 * each.latency:.3g} µs, "
+        f"bandwidth {each.bandwidth / 1e9:.3g} GB/s"
+        for each in sorted(found, key=lambda each: bool(each.problem))
+    ]
+    return ["one way, between the first and the last rank", *markdown(head, rows), *summary]

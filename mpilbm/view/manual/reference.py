@@ -21,9 +21,7 @@ from mpilbm.core.formulas.parser import FUNCTIONS, NAMES
 from mpilbm.core.formulas.values import Value, Vector
 from mpilbm.core.quantity import Quantity, whole_type
 from mpilbm.core.registry import Parameters, find, names
-from mpilbm.view.manual.field_examples import example
-from mpilbm.view.manual.field_types import allowed, code, quantity_of, tables_in
-from mpilbm.view.manual.field_units import unit
+from mpilbm.view.manual.fields import allowed, code, example, quantity_of, tables_in, unit
 from mpilbm.view.manual.pages import FOLDER, slug
 
 FILE = FOLDER / "case-file.md"

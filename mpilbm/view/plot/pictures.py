@@ -1,46 +1,45 @@
-"""Plots of a run: slices of a snapshot, profiles, statistics, and curves over time.
-
-Plots are in lattice units: lengths in cells, times in steps; with [units] in SI. Slices are in the
-middle of the box (the plane of the middle cell, or the mean of the two planes next to the middle)
-or of a body, see middles.py. Solid cells are grey.
-"""
+"""Pictures."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os.path import isdir
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from mpilbm.core.errors import CommandError
 from mpilbm.core.files.file_origin import METADATA
 from mpilbm.outputs.drawing.titles import fit
+from mpilbm.outputs.pictures import film
 from mpilbm.storage.directory import make_folder
-from mpilbm.storage.files import replaced
-from mpilbm.view.plot.cuts import cuts_of
-from mpilbm.view.plot.monitor import monitor_figure, monitor_figures, read_monitor
+from mpilbm.storage.files import replaced, require_replaceable
+from mpilbm.view.plot.planes import cuts_of
 from mpilbm.view.plot.profiles import Comparison, comparison_figure, profile_figure
 from mpilbm.view.plot.slices import (
     draw_speed,
     draw_vorticity,
     field_figure,
     fluid_fields,
+    limits_of,
+    planes_of,
     slice_figure,
 )
-from mpilbm.view.plot.statistics_profiles import of_statistics
+from mpilbm.view.plot.statistics_profiles import is_wall_reference, of_statistics
 from mpilbm.view.plot.time_series import (
     forces_figure,
+    monitor_figure,
+    monitor_figures,
     nusselt_figure,
     permeability_figure,
     probe_figure,
+    read_monitor,
     residual_figure,
 )
-from mpilbm.view.plot.wall_profiles import is_wall_reference
 from mpilbm.view.results.run import Run, open_run
 from mpilbm.view.results.snapshot import view
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
 
 NARROW = 4.8  # inches; text of 9 points is readable on a screen of 400 pixels
 
@@ -204,3 +203,50 @@ def _save(plt: Any, figure: "Figure", path: Path, kind: str) -> Path:
     finally:
         plt.close(figure)
     return path
+
+
+DEFAULT = "u"
+
+
+def draw_film(
+    directory: Path | str, target: Path | str | None = None, choice: Choice | None = None
+) -> Path:
+    """Write `<field>.mp4`, or .gif without imageio-ffmpeg, of all snapshots; returns its path.
+
+    The colours have the same range in all pictures. Raises CommandError if there are fewer than
+    two snapshots, or no package that writes films.
+    """
+    plt, choice = pyplot(), choice or Choice()
+    run, name, ending = open_run(directory), choice.field or DEFAULT, film.ending()
+    if ending is None:
+        raise CommandError(f"--{film.MISSING}")
+    if len(run.steps) < 2:
+        raise CommandError(
+            f"{run.directory}: holds {len(run.steps)} snapshots; a film needs two or more; write "
+            "snapshots more often"
+        )
+    paths = [run.snapshots.files[int(step)] for step in run.steps]
+    with view(paths[-1]) as snapshot:
+        cuts = cuts_of(snapshot, choice.plane)  # the same in all pictures
+    limits = []
+    for path in paths:
+        with view(path) as snapshot:
+            limits.append(limits_of(planes_of(snapshot, cuts, name)))
+    ends = min(low for low, _ in limits), max(high for _, high in limits)
+    folder = Path(target or directory)
+    make_folder(folder)
+    made = folder / f"{name}{ending}"
+    require_replaceable(made)
+    with TemporaryDirectory() as frames:
+        pictures = []
+        for number, path in enumerate(paths):
+            with view(path) as snapshot:
+                figure = field_figure(plt, snapshot, cuts, name, ends)
+            pictures.append(Path(frames, f"{number:06d}.png"))
+            figure.savefig(pictures[-1], format="png")
+            plt.close(figure)
+        try:
+            film.write_film(made, pictures)
+        except OSError as error:
+            raise CommandError(f"{made}: {error}; choose a folder with --output") from None
+    return made

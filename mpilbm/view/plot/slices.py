@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mpilbm.outputs.drawing.colours import SIGNED, colours_of
-from mpilbm.view.plot.cuts import AXES, Cut
+from mpilbm.view.plot.planes import AXES, Cut
 from mpilbm.view.results.snapshot import View
 
 if TYPE_CHECKING:

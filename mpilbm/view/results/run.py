@@ -17,11 +17,9 @@ from mpilbm.core.printable import one_line
 from mpilbm.outputs.core.summary import DONE
 from mpilbm.storage.own_files import SUMMARY, owned
 from mpilbm.storage.tables.aside import BEFORE
-from mpilbm.view.results.images import SOLID, Region
-from mpilbm.view.results.series import Series
+from mpilbm.view.results.fields import SOLID, Region, Series
 from mpilbm.view.results.state import RunState, state_of
-from mpilbm.view.results.statistics import AXES, Profile, read_profile
-from mpilbm.view.results.tables import Table, read_table
+from mpilbm.view.results.tables import AXES, Profile, Table, read_profile, read_table
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case

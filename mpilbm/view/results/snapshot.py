@@ -20,7 +20,7 @@ from mpilbm.core.files.hdf5_input import (
 )
 from mpilbm.core.printable import one_line
 from mpilbm.core.units import LATTICE_UNIT, TIME
-from mpilbm.view.results.images import SOLID, CellFields, cell_fields, naming
+from mpilbm.view.results.fields import SOLID, CellFields, cell_fields, naming
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from mpilbm.core import registry
 from mpilbm.core.errors import CaseError
 from mpilbm.parallel.ranks import Serial
 from mpilbm.solver.memory import plan as memory_plan
-from mpilbm.view.bench import startup, variants
+from mpilbm.view.bench import table, variants
 from mpilbm.view.bench.boxes import SETTINGS, box, rock, tiled_rock
 from mpilbm.view.bench.measure import SECONDS, measure, worth_timing
 
@@ -230,14 +230,14 @@ def test_a_flow_that_blows_up_does_not_count(case):
 
 
 def test_a_start_from_the_cache_is_the_faster_one():
-    found = startup.starts(box("cavity", (8, 8), "D2Q9", "bgk") | {"backend": {"name": "cpu"}})
+    found = table.starts(box("cavity", (8, 8), "D2Q9", "bgk") | {"backend": {"name": "cpu"}})
     assert 0 < found["warm"] < found["cold"]
     assert "kernels by" in found["device"]
 
 
 def test_start_times_are_printed_in_a_table(case, monkeypatch):
     times = {"cold": 3.0, "warm": 0.5, "device": "a core"}
-    monkeypatch.setattr(startup, "starts", lambda tables: times)
+    monkeypatch.setattr(table, "starts", lambda tables: times)
     lines, found = bench("--startup", "--lattice", "D2Q9")
     assert [row["collision"] for row in found["rows"]] == ["bgk", "trt"]
     assert cells(lines)[0] == ["D2Q9", "bgk", "ab", "float32/float32", "3.00", "0.50"]

@@ -6,8 +6,8 @@ from click.testing import CliRunner
 
 import mpilbm
 from mpilbm.cli import cli
-from mpilbm.view.plot.cuts import cuts_of
 from mpilbm.view.plot.pictures import last_snapshot, pyplot
+from mpilbm.view.plot.planes import cuts_of
 from mpilbm.view.plot.profiles import centre_line, profile_figure
 from mpilbm.view.plot.slices import draw_speed, field_figure, slice_figure, slice_of
 from mpilbm.view.results.snapshot import view

@@ -116,8 +116,8 @@ def test_the_last_step_is_drawn(square):
 
 @pytest.mark.parametrize(("across", "up", "normal"), [(0, 1, 2), (0, 2, 1), (1, 2, 0)])
 def test_vorticity_of_a_rigid_rotation_is_twice_its_rate(tmp_path, across, up, normal):
-    from mpilbm.view.plot.cuts import cuts_of
     from mpilbm.view.plot.pictures import last_snapshot
+    from mpilbm.view.plot.planes import cuts_of
     from mpilbm.view.plot.slices import slice_of
     from mpilbm.view.results.snapshot import view
 

@@ -59,7 +59,7 @@ def folder(tmp_path):
 
 
 def test_pictures_say_on_the_axis_how_many_points_are_outside(folder):
-    from mpilbm.view.plot.monitor import monitor_figure, read_monitor
+    from mpilbm.view.plot.time_series import monitor_figure, read_monitor
 
     plt = pyplot()
     figure = monitor_figure(plt, read_monitor(folder / "monitor.csv"), "title")

@@ -6,8 +6,8 @@ from support.scalars import flow, setting
 
 from mpilbm.case.case import parse_case
 from mpilbm.outputs.drawing.colours import colours_of
-from mpilbm.view.plot.cuts import cuts_of
 from mpilbm.view.plot.pictures import draw, pyplot
+from mpilbm.view.plot.planes import cuts_of
 from mpilbm.view.plot.slices import field_figure
 from mpilbm.view.plot.time_series import nusselt_figure
 from mpilbm.view.results.run import open_run

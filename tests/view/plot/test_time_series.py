@@ -11,9 +11,13 @@ from mpilbm.case.case import parse_case
 from mpilbm.cli import cli
 from mpilbm.outputs.drawing.ranges import last_half
 from mpilbm.view.plot.frequencies import oscillation
-from mpilbm.view.plot.monitor import monitor_figure, read_monitor
 from mpilbm.view.plot.pictures import pyplot
-from mpilbm.view.plot.time_series import forces_figure, permeability_figure
+from mpilbm.view.plot.time_series import (
+    forces_figure,
+    monitor_figure,
+    permeability_figure,
+    read_monitor,
+)
 
 pytest.importorskip("matplotlib")
 

@@ -10,7 +10,7 @@ from mpilbm import Simulation, open_run
 from mpilbm.case.case import parse_case
 from mpilbm.case.wall_units import forced_channel
 from mpilbm.cli import cli
-from mpilbm.view.plot.wall_profiles import in_wall_units
+from mpilbm.view.plot.statistics_profiles import in_wall_units
 
 pytest.importorskip("matplotlib")
 

@@ -7,9 +7,17 @@ import pytest
 from support.browser import require_readable, with_browser
 from support.commands import call
 
-from mpilbm.view.report.scaling import figures, tables
-from mpilbm.view.report.scaling.model import network, prediction
-from mpilbm.view.report.scaling.series import chosen, fastest, labels, read, series
+from mpilbm.view.report import scaling_figures as figures
+from mpilbm.view.report import scaling_tables as tables
+from mpilbm.view.report.scaling_series import (
+    chosen,
+    fastest,
+    labels,
+    network,
+    prediction,
+    read,
+    series,
+)
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")

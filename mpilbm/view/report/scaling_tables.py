@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from mpilbm.core.units import counted
-from mpilbm.view.bench.scaling import digits, percent
-from mpilbm.view.report.scaling.series import Row, Series, step_seconds
+from mpilbm.view.bench.scaling import percent
+from mpilbm.view.bench.table import digits
+from mpilbm.view.report.scaling_series import Row, Series, step_seconds
 
 MODELLED = (2, 4, 8, 16, 64, 256, 1024)  # ranks in the table of the model
 

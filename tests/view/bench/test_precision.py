@@ -8,7 +8,7 @@ from support.outputs_cases import make_case
 
 from mpilbm.cli import cli
 from mpilbm.view.bench import measure
-from mpilbm.view.comparison.recommendation import recommend
+from mpilbm.view.bench.precision import recommend
 
 BODY = {
     "label": "post",
@@ -68,7 +68,7 @@ def test_layouts_and_collisions(tmp_path):
 
 def test_an_unstable_variant_is_a_row(tmp_path, monkeypatch):
     from mpilbm.core.errors import NonFiniteError
-    from mpilbm.view.comparison import compare as module
+    from mpilbm.view.bench import comparison as module
 
     run = module.Comparison._run
 

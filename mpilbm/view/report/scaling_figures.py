@@ -5,7 +5,7 @@ from textwrap import fill
 from typing import Any, NamedTuple
 
 from mpilbm.outputs.drawing import canvas
-from mpilbm.view.report.scaling.series import (
+from mpilbm.view.report.scaling_series import (
     MOST,
     Row,
     Series,

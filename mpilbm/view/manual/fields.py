@@ -1,4 +1,4 @@
-"""fields."""
+"""What the chapter "Case file" says of a key: tables, limits and allowed values, unit, example."""
 
 import re
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -57,14 +57,11 @@ def _limits(of: Any) -> list[str]:
     origin, inner = get_origin(of), get_args(of)
     if origin is Literal:
         return [code(inline(each)) for each in inner]
-    if tables_in(of) and origin is not tuple and origin is not Annotated:
-        return []
     found = []
     if origin is Annotated:
         notes = [note for each in inner[1:] for note in getattr(each, "metadata", [each])]
         found = _limits_of_notes(notes)
-    found += [text for each in inner for text in _limits(each)] if not tables_in(of) else []
-    return found
+    return found if tables_in(of) else found + [text for each in inner for text in _limits(each)]
 
 
 def _limits_of_notes(notes: list) -> list[str]:
@@ -78,21 +75,20 @@ def _limits_of_notes(notes: list) -> list[str]:
             found.append("letters, digits, `_` and `-`, a letter first")
         elif pattern:
             found.append(code(pattern))
-    lengths = {word: getattr(note, word) for note in notes for word in ("min_length", "max_length")
-               if getattr(note, word, None) is not None}  # fmt: skip
-    if lengths:
-        low, high = lengths.get("min_length"), lengths.get("max_length")
+    low, high = (
+        next((n for note in notes if (n := getattr(note, word, None)) is not None), None)
+        for word in ("min_length", "max_length")
+    )
+    if low or high:
         what = "characters" if high and high > 3 else "entries"
-        span = (
-            f"{low} or {high}" if low and high else f"at least {low}" if low else f"at most {high}"
-        )
-        found.append(f"{span} {what}")
+        one = f"at least {low}" if low else f"at most {high}"
+        found.append(f"{f'{low} or {high}' if low and high else one} {what}")
     return found
 
 
 def _number(value: float) -> str:
     """A limit, with large powers of two as such."""
-    if isinstance(value, int) and value > 2**20 and value & (value - 1) == 0:
+    if isinstance(value, int) and value > 2**20 and value.bit_count() == 1:
         return f"2^{value.bit_length() - 1}"
     return f"{value:g}"
 
@@ -170,29 +166,25 @@ def example(key: str, field: FieldInfo) -> Any:
         return field.examples[0]
     of, default = field.annotation, field.get_default(call_default_factory=True)
     kinds = [table for table in tables_in(whole_type(field)) if isinstance(table, str)]
-    if kinds:
-        return _example_of_kind(kinds[0], get_origin(of) is tuple)
+    for kind in kinds[:1]:
+        table = _example_table(find(kind, EXAMPLES.get(kind, names(kind)[0])))
+        if get_origin(of) is not tuple:
+            return table
+        return [table | {"where": ["y-", "y+"]} if kind == "boundaries" else table]
     if isinstance(default, bool):
         return not default
-    choices = [each for part in [of, *get_args(of)] if get_origin(part) is Literal
-               for each in get_args(part)]  # fmt: skip
-    if choices:
-        return next(each for each in reversed(choices) if each != default)
+    literals = [part for part in (of, *get_args(of)) if get_origin(part) is Literal]
+    for choice in reversed([each for part in literals for each in get_args(part)]):
+        if choice != default:
+            return choice
     if isinstance(default, int | float | str) and default != "":
         return default
     if default == () and tables_in(of):
-        return [example_table(tables_in(of)[0])]
+        return [_example_table(tables_in(of)[0])]
     raise ValueError(f"{key}: the field has no default; give it examples=[…]")
 
 
-def _example_of_kind(kind: str, array: bool) -> dict[str, Any] | list[dict[str, Any]]:
-    table = example_table(find(kind, EXAMPLES.get(kind, names(kind)[0])))
-    if array and kind == "boundaries":
-        table |= {"where": ["y-", "y+"]}
-    return [table] if array else table
-
-
-def example_table(cls: type[Parameters]) -> dict:
+def _example_table(cls: type[Parameters]) -> dict:
     """The smallest table of a class: its name and its required keys."""
     fields = cls.model_fields
     table = {"name": fields["name"].default} if "name" in fields else {}

@@ -97,7 +97,7 @@ def configuration(directory: Path) -> dict:
         "site_name": f"mpilbm {__version__}",
         "docs_dir": str(FOLDER),
         "site_dir": str(directory),
-        "exclude_docs": "*.py\n__pycache__/",
+        "exclude_docs": "*.py\n__pycache__/\ntemplates/",
         "strict": True,
         "nav": navigation(),
         "theme": {

@@ -1,7 +1,8 @@
-"""The planes and lines of a snapshot that are drawn."""
+"""The planes and lines of a snapshot that are drawn: given, or in the middle and in fluid."""
 
 import re
 from dataclasses import dataclass
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -56,9 +57,11 @@ def cuts_of(snapshot: View, plane: str | None = None) -> list[Cut]:
         return [Cut(0, 1, 2, slice(0, 1), 0.0)]
     every = [(0, 1, 2), (0, 2, 1), (1, 2, 0)]
     if plane is None:
-        places = [through_body(snapshot, axes[2]) for axes in every]
-        return [Cut(*axes, cells, snapshot.middle(axes[2], cells))
-                for axes, cells in zip(every, places, strict=True)]  # fmt: skip
+        cuts = []
+        for axes in every:
+            cells = _through_body(snapshot, axes[2])
+            cuts.append(Cut(*axes, cells, snapshot.middle(axes[2], cells)))
+        return cuts
     axis, position = _position(snapshot, plane)
     across, up, normal = next(axes for axes in every if axes[2] == axis)
     place = int((position - snapshot.origin[axis]) / snapshot.spacing[axis])
@@ -74,11 +77,10 @@ def _position(snapshot: View, plane: str) -> tuple[int, float]:
         position = float(text) * snapshot.cell
     except ValueError:
         position = _length(snapshot, text)
-    low, high = snapshot.ends(axis) if axis >= 0 else (0.0, 0.0)
-    if axis < 0 or not low <= position <= high:
-        ends = (snapshot.ends(k) for k in range(3))
-        sizes = ", ".join(f"{axis}={low / snapshot.cell:g} to {high / snapshot.cell:g}"
-                          for axis, (low, high) in zip(AXES, ends, strict=True))  # fmt: skip
+    low, high = snapshot.ends(axis) if axis >= 0 else (nan, nan)
+    if not low <= position <= high:
+        ends = [(end / snapshot.cell for end in snapshot.ends(k)) for k in range(3)]
+        sizes = ", ".join(f"{x}={a:g} to {b:g}" for x, (a, b) in zip(AXES, ends, strict=True))
         raise CommandError(
             f"--plane {plane}: allowed: an axis and a position in cells, {sizes}; with [units] "
             "also a length, such as x='4 mm'"
@@ -90,12 +92,12 @@ def _length(snapshot: View, text: str) -> float:
     """A length with a unit in m; nan if it is none."""
     found = re.fullmatch(QUANTITY, text)
     if found is None or not snapshot.in_si:
-        return float("nan")
+        return nan
     try:
         metres, dimension = in_si(float(found[1]), found[2])
     except UnitError:
-        return float("nan")
-    return metres if dimension[:3] == LENGTH else float("nan")
+        return nan
+    return metres if dimension[:3] == LENGTH else nan
 
 
 NEAR = 0.9  # planes with this part of the most solid or fluid cells are as good
@@ -108,7 +110,7 @@ def half_way(n: int) -> slice:
     return slice((n - 1) // 2, n // 2 + 1)
 
 
-def through_body(snapshot: View, axis: int) -> slice:
+def _through_body(snapshot: View, axis: int) -> slice:
     """The cells of the plane normal to an axis that is drawn.
 
     It is the middle of the box, but with a body that extends over less than half of the axis it is

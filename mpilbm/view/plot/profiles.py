@@ -1,4 +1,9 @@
-"""prof."""
+"""Velocity along the centre lines of a snapshot, also compared with published points.
+
+A reference is a CSV file (comment lines begin with #). The first column is a coordinate `x`, `y` or
+`z`, from 0 at one wall to 1 at the other. The others are velocities relative to that of the lid:
+`u`, `v`, `w` or, one for each Reynolds number, `u_Re100`, `u_Re400`, … . Empty entries are ignored.
+"""
 
 import csv
 import re
@@ -96,11 +101,8 @@ def profile_figure(plt: Any, snapshot: View, across: int | None = None) -> "Figu
             marker = "o" if len(position) == 1 else None
             panel.plot(position, u[:, k], marker=marker, color=COLOURS[k], label=f"u_{AXES[k]}")
         metres = snapshot.label("", " m")
-        others = [
-            f"{AXES[k]} = {snapshot.middle(k, line[2 - k]):g}{metres}"
-            for k in range(count)
-            if k != axis
-        ]
+        middles = [snapshot.middle(k, line[2 - k]) for k in range(count)]
+        others = [f"{AXES[k]} = {middles[k]:g}{metres}" for k in range(count) if k != axis]
         length, speed = snapshot.label("cells", "m"), snapshot.label("cells per step", "m/s")
         panel.set(title="along " + ", ".join(others), xlabel=f"{AXES[axis]} ({length})")
         panel.set(ylabel=f"velocity ({speed})")
@@ -128,27 +130,31 @@ class Comparison:
     velocity: np.ndarray  # (n,)
 
     @classmethod
-    def read(cls, path: Path | str, snapshot: View, reynolds: float | None = None) -> "Comparison":
+    def read(cls, path: Path, snapshot: View, reynolds: float | None = None) -> "Comparison":
         """The centre line of a snapshot, and the column of its (or the given) Reynolds number."""
         case = recorded_case(snapshot.case, snapshot.path)
-        lid = lid_speed(case, snapshot.path)
-        names, table = read_reference(Path(path))
+        lid = _lid_speed(case, snapshot.path)
+        names, table = read_reference(path)
         axis = AXES.index(names[0])
         if axis >= case.dimensions:
             raise CommandError(f"{path}: is along {names[0]}, but the case has two dimensions")
-        low, high = walls(case, axis)
+        low, high = _walls(case, axis)
         own = reynolds or reynolds_number(case.fluids[0].viscosity, high - low, lid)
-        column, component = pick_column(Path(path), names, own)
+        column, component = pick_column(path, names, own)
         points = table[:, [0, column]]
         points = points[~np.isnan(points[:, 1])]
         if not ((points[:, 0] > 0) & (points[:, 0] < 1)).any():
             raise CommandError(f"{path}: no points between the walls, at 0 < {names[0]} < 1")
         position, u = centre_line(snapshot, axis)
         return cls(
-            path=Path(path), axis=axis, component=component, reynolds=own,
-            points=points, position=(position / snapshot.cell - low) / (high - low),
+            path=path,
+            axis=axis,
+            component=component,
+            reynolds=own,
+            points=points,
+            position=(position / snapshot.cell - low) / (high - low),
             velocity=u[:, component] / snapshot.velocity / lid,
-        )  # fmt: skip
+        )
 
     @property
     def cited(self) -> str:
@@ -172,7 +178,7 @@ class Comparison:
         )
 
 
-def lid_speed(case: Case, path: Path) -> float:
+def _lid_speed(case: Case, path: Path) -> float:
     """The largest constant speed of a boundary of the case; formulas and files count as 0."""
     boundaries = [*case.boundaries, *(body.boundary for body in case.bodies)]
     velocities = [getattr(boundary, "velocity", None) for boundary in boundaries]
@@ -185,7 +191,7 @@ def lid_speed(case: Case, path: Path) -> float:
     return lid
 
 
-def walls(case: Case, axis: int) -> tuple[float, float]:
+def _walls(case: Case, axis: int) -> tuple[float, float]:
     """Positions of the walls normal to an axis: half a cell beyond the last cells, or in them."""
     at: dict[str, str] = {}
     for boundary in case.boundaries:

@@ -1,4 +1,14 @@
-"""stat."""
+"""Profiles of the output `statistics`: figures, and wall units along a wall.
+
+    y+ = y u_tau / nu,  U+ = (U - U_wall) / u_tau,  stresses <u_a' u_b'> / u_tau^2
+
+y is the distance from the wall. u_tau follows from the driving force of a channel, otherwise from
+the slope of the mean velocity at the wall, u_tau^2 = nu |dU/dy|, which needs cells in the viscous
+sublayer. The halves of a channel between two walls that move alike are averaged.
+
+A reference is a CSV file (comment lines begin with #) with a column `yplus` and some of `Uplus`,
+`uu`, `vv`, `ww`, `uv`: along the flow, normal to the wall, and in the third direction.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +26,7 @@ from mpilbm.view.results.run import Run
 from mpilbm.view.results.tables import AXES, Profile
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Y_PLUS, MEAN = "yplus", "Uplus"
@@ -71,10 +82,15 @@ def in_wall_units(case: Case, profile: Profile) -> WallProfile | None:
     h = channel.h if channel else size / len(walls)
     scaled = {name: values / u_tau**2 for name, values in columns.items() if name != "U"}
     return WallProfile(
-        y=y * u_tau / nu, columns={MEAN: columns["U"] / u_tau, **scaled}, u_tau=u_tau,
-        source=source, re_tau=u_tau * h / nu, flow=AXES[along], normal=AXES[profile.axis],
+        y=y * u_tau / nu,
+        columns={MEAN: columns["U"] / u_tau, **scaled},
+        u_tau=u_tau,
+        source=source,
+        re_tau=u_tau * h / nu,
+        flow=AXES[along],
+        normal=AXES[profile.axis],
         third=None if third is None else AXES[third],
-    )  # fmt: skip
+    )
 
 
 def _from_the_wall(
@@ -94,9 +110,8 @@ def _side(
     profile: Profile, wall: WallAt, along: int, third: int | None
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Seen from one wall: cells in order of their distance from it."""
-    lower = wall.face[1] == "-"
-    order = slice(None) if lower else slice(None, None, -1)
-    sign = 1 if lower else -1
+    sign = 1 if wall.face[1] == "-" else -1
+    order = slice(None, None, sign)
     s, n = AXES[along], AXES[profile.axis]
     stress = profile.stress
     columns = {
@@ -133,6 +148,22 @@ class WallReference:
     y: np.ndarray
     columns: dict[str, np.ndarray]
 
+    @classmethod
+    def read(cls, path: Path) -> "WallReference":
+        """Read a file with the columns of the module's docstring; CommandError if it has none."""
+        names, table = read_reference(path)
+        columns = {name: table[:, names.index(name)] for name in COLUMNS if name in names}
+        if not columns:
+            raise CommandError(
+                f"{path}: has yplus, but none of {', '.join(COLUMNS)}; name one column like that"
+            )
+        y = table[:, names.index(Y_PLUS)]
+        if not np.isfinite(y).all():
+            raise CommandError(
+                f"{path}: has an empty or infinite yplus; give a number in each line"
+            )
+        return cls(path=path, y=y, columns=columns)
+
     @property
     def cited(self) -> str:
         """The name of the reference: its line "# CITE: …", or the name of the file."""
@@ -156,8 +187,8 @@ class WallReference:
             worst, place = apart.max(), at[apart.argmax()]
             what = "U+" if relative else f"<{name[0]}' {name[1]}'>+"
             size = f"{worst:.1%}" if relative else f"{worst:.3g}"
-            found.append(f"{what}: largest deviation from {self.path.name} is {size}, "
-                         f"at y+ = {place:.3g}")  # fmt: skip
+            deviation = f"largest deviation from {self.path.name} is {size}"
+            found.append(f"{what}: {deviation}, at y+ = {place:.3g}")
         return found
 
 
@@ -166,22 +197,9 @@ def is_wall_reference(path: Path) -> bool:
     return Y_PLUS in read_reference(path)[0]
 
 
-def read_wall_reference(path: Path) -> WallReference:
-    """Read a file with the columns of the module's docstring; CommandError if it has none."""
-    names, table = read_reference(path)
-    columns = {name: table[:, names.index(name)] for name in COLUMNS if name in names}
-    if not columns:
-        raise CommandError(
-            f"{path}: has yplus, but none of {', '.join(COLUMNS)}; name one column like that"
-        )
-    y = table[:, names.index(Y_PLUS)]
-    if not np.isfinite(y).all():
-        raise CommandError(f"{path}: has an empty or infinite yplus; give a number in each line")
-    return WallReference(path=path, y=y, columns=columns)
-
-
-WIDTH, HEIGHT = 4.2, 3.6  # inches of a panel
+SIZE = 4.2, 3.6  # inches of a panel
 COLOUR_OF = dict(zip(STRESSES, COLOURS, strict=True))
+MARKERS = "os^v"  # of references
 
 
 def of_statistics(
@@ -194,18 +212,16 @@ def of_statistics(
     """
     figures: dict[str, Any] = {}
     sentences: list[str] = []
-    known = [read_wall_reference(path) for path in references]
+    known = [WallReference.read(path) for path in references]
     compared = False
     for axis, profile in run.profiles.items():
         if profile.scalars:
-            figures[f"scalars_{axis}"] = scalar_figure(plt, run.title, profile, run.case, across)
+            figures[f"scalars_{axis}"] = _scalar_figure(plt, run, profile, across)
         wall = in_wall_units(run.case, profile)
         if wall is None:
-            figures[f"statistics_{axis}"] = plain_figure(plt, run.title, profile, run.case, across)
+            figures[f"statistics_{axis}"] = _plain_figure(plt, run, profile, across)
             continue
-        figures[f"statistics_{axis}"] = wall_figure(
-            plt, run.title, profile, wall, known, run.units, across
-        )
+        figures[f"statistics_{axis}"] = _wall_figure(plt, run, profile, wall, known, across)
         sentences.append(", ".join(_of_wall(wall, run.units)))
         sentences += [line for one in known for line in one.sentences(wall)]
         compared = True
@@ -225,98 +241,89 @@ def _of_wall(wall: WallProfile, units: Units | None) -> tuple[str, str]:
     return f"u_tau = {value:.4g} {unit} {wall.source}", f"Re_tau = {wall.re_tau:.4g}"
 
 
-def wall_figure(
+def _wall_figure(
     plt: Any,
-    title: str,
+    run: Run,
     profile: Profile,
     wall: WallProfile,
     references: list[WallReference],
-    units: Units | None = None,
-    across: int | None = None,
+    across: int | None,
 ) -> "Figure":
     """U+ over the logarithm of y+, and stresses in u_tau^2 over y+."""
-    figure, (left, right) = panels(plt, 2, across or 2, (WIDTH, HEIGHT))
+    figure, (left, right) = panels(plt, 2, across or 2, SIZE)
     label = f"mpilbm, {len(profile.position)} cells"
     left.semilogx(wall.y, wall.columns[MEAN], color=COLOURS[0], label=label)
-    for one, marker in zip(references, "os^v", strict=False):
-        style: dict[str, Any] = {"linestyle": "", "marker": marker, "mfc": "none", "ms": 4}
-        if MEAN in one.columns:
-            shown = one.y > 0
-            left.plot(one.y[shown], one.columns[MEAN][shown], **style, color="black",
-                      label=one.cited)  # fmt: skip
     for name in STRESSES:
         if name in wall.columns:
             a, b = list(wall.axes_of(name))
-            right.plot(wall.y, wall.columns[name], color=COLOUR_OF[name],
-                       label=f"<u_{a}' u_{b}'>")  # fmt: skip
-            for one, marker in zip(references, "os^v", strict=False):
-                if name in one.columns:
-                    right.plot(one.y, one.columns[name], linestyle="", marker=marker, mfc="none",
-                               ms=3, mew=0.7, color=COLOUR_OF[name])  # fmt: skip
-    for one, marker in zip(references, "os^v", strict=False):
-        right.plot([], [], linestyle="", marker=marker, mfc="none", ms=4, color="0.3",
-                   label=one.cited)  # fmt: skip
-    left.set(xlabel=f"y+ = {wall.normal} u_tau / nu (1), {wall.normal} from the wall",
-             ylabel=f"U+ = <u_{wall.flow}> / u_tau (1)")  # fmt: skip
+            right.plot(wall.y, wall.columns[name], color=COLOUR_OF[name], label=f"<u_{a}' u_{b}'>")
+    for one, marker in zip(references, MARKERS, strict=False):
+        style: dict[str, Any] = {"linestyle": "", "marker": marker, "mfc": "none"}
+        if MEAN in one.columns:
+            y, mean = one.y[one.y > 0], one.columns[MEAN][one.y > 0]
+            left.plot(y, mean, **style, ms=4, color="black", label=one.cited)
+        for name in STRESSES:
+            if name in one.columns and name in wall.columns:
+                right.plot(one.y, one.columns[name], **style, ms=3, mew=0.7, color=COLOUR_OF[name])
+        right.plot([], [], **style, ms=4, color="0.3", label=one.cited)
+    left.set(
+        xlabel=f"y+ = {wall.normal} u_tau / nu (1), {wall.normal} from the wall",
+        ylabel=f"U+ = <u_{wall.flow}> / u_tau (1)",
+    )
     left.set_xlim(left=min(1.0, wall.y[0]))
     plain_logarithms(left.xaxis)
     right.set(xlabel="y+ (1)", ylabel="Reynolds stress / u_tau^2 (1)")
     for axis in (left, right):
         axis.grid(alpha=0.25)
         axis.legend(fontsize=8)
-    size, number = _of_wall(wall, units)
-    figure.suptitle(f"{title}\n{size}\n{number}; {profile.window}", fontsize=9)
+    size, number = _of_wall(wall, run.units)
+    figure.suptitle(f"{run.title}\n{size}\n{number}; {profile.window}", fontsize=9)
     return figure
 
 
-def plain_figure(
-    plt: Any, title: str, profile: Profile, case: Case, across: int | None = None
-) -> "Figure":
+def _plain_figure(plt: Any, run: Run, profile: Profile, across: int | None) -> "Figure":
     """Mean velocity and Reynolds stresses over the position; with [units] in SI."""
-    units = case.units
-    cell, speed = (units.cell, units.unit(VELOCITY)) if units else (1.0, 1.0)
-    position = profile.position * cell
-    figure, (left, right) = panels(plt, 2, across or 2, (WIDTH, HEIGHT))
+    speed = run.units.unit(VELOCITY) if run.units else 1.0
+    figure, (left, right), position = _over_position(plt, run, profile, 2, across)
     for k in range(profile.u.shape[1]):
         left.plot(position, profile.u[:, k] * speed, color=COLOURS[k], label=f"<u_{AXES[k]}>")
     for k, (pair, values) in enumerate(profile.stress.items()):
         a, b = list(pair)
         right.plot(position, values * speed**2, color=f"C{k}", label=f"<u_{a}' u_{b}'>")
-    length = "m" if units else "cells"
-    velocity = "m/s" if units else "cells per step"
-    square = "m^2/s^2" if units else "cells^2 per step^2"
-    for axis, name in (
-        (left, f"mean velocity ({velocity})"),
-        (right, f"Reynolds stress ({square})"),
-    ):
-        axis.set(xlabel=f"{AXES[profile.axis]} ({length})", ylabel=name)
+    left.set(ylabel=f"mean velocity ({'m/s' if run.units else 'cells per step'})")
+    right.set(ylabel=f"Reynolds stress ({'m^2/s^2' if run.units else 'cells^2 per step^2'})")
+    for axis in (left, right):
         axis.locator_params(axis="x", nbins=6)
-        axis.grid(alpha=0.25)
         if np.isfinite(profile.u).any():
             axis.legend(fontsize=8)
-    figure.suptitle(f"{title}\n{profile.window}", fontsize=9)
     return figure
 
 
-def scalar_figure(
-    plt: Any, title: str, profile: Profile, case: Case, across: int | None = None
-) -> "Figure":
+def _scalar_figure(plt: Any, run: Run, profile: Profile, across: int | None) -> "Figure":
     """Mean and turbulent flux of each scalar over the position; with [units] in SI."""
-    units = case.units
-    cell, speed = (units.cell, units.unit(VELOCITY)) if units else (1.0, 1.0)
-    length, velocity = ("m", "m/s") if units else ("cells", "cells per step")
-    figure, axes = panels(plt, 2 * len(profile.scalars), across or 2, (WIDTH, HEIGHT))
-    pairs = zip(axes[::2], axes[1::2], profile.scalars, strict=True)
-    for left, right, label in pairs:
-        left.plot(profile.position * cell, profile.scalars[label], color=COLOURS[0])
+    speed, velocity = 1.0, "cells per step"
+    if run.units:
+        speed, velocity = run.units.unit(VELOCITY), "m/s"
+    count = 2 * len(profile.scalars)
+    figure, axes, position = _over_position(plt, run, profile, count, across)
+    for left, right, label in zip(axes[::2], axes[1::2], profile.scalars, strict=True):
+        left.plot(position, profile.scalars[label], color=COLOURS[0])
         for k, values in enumerate(profile.fluxes[label].T):
             name = f"<u_{AXES[k]}' {label}'>"
-            right.plot(profile.position * cell, values * speed, color=COLOURS[k], label=name)
+            right.plot(position, values * speed, color=COLOURS[k], label=name)
         left.set(ylabel=f"mean of {label}")
         right.set(ylabel=f"turbulent flux ({label} x {velocity})")
         right.legend(fontsize=8)
-    for axis in axes:
-        axis.set(xlabel=f"{AXES[profile.axis]} ({length})")
-        axis.grid(alpha=0.25)
-    figure.suptitle(f"{title}\n{profile.window}", fontsize=9)
     return figure
+
+
+def _over_position(
+    plt: Any, run: Run, profile: Profile, count: int, across: int | None
+) -> "tuple[Figure, list[Axes], np.ndarray]":
+    """A figure with panels over the position, and the positions in m or in cells."""
+    figure, axes = panels(plt, count, across or 2, SIZE)
+    for axis in axes:
+        axis.set(xlabel=f"{AXES[profile.axis]} ({'m' if run.units else 'cells'})")
+        axis.grid(alpha=0.25)
+    figure.suptitle(f"{run.title}\n{profile.window}", fontsize=9)
+    return figure, axes, profile.position * (run.units.cell if run.units else 1.0)

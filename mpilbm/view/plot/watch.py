@@ -1,4 +1,4 @@
-"""watch."""
+"""`mpilbm watch`: the progress and the curves of a run in a terminal, read from its files."""
 
 import re
 import sys

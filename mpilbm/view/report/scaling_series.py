@@ -1,9 +1,16 @@
-"""series."""
+"""Measurements of `mpilbm bench --weak` and `--strong`: read, grouped, and the model of a step.
+
+The model (run/preflight/step_model.py) has the numbers of a measured row. It holds for the link
+that was measured: on one node up to the measured number of ranks, on several nodes for any number.
+With a network given by the user, it holds beyond one node as well: a node sends one face from its
+first and one from its last rank, together `face_bytes`, through its network, and an exchange takes
+as long as the slower one of network and link.
+"""
 
 import json
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from os.path import isdir
@@ -43,10 +50,9 @@ def network(text: str | None) -> Network | None:
             f"--network: found '{text}'; write the bandwidth of a node and the latency, for "
             "example 50GB/s,2us or 400Gbit/s,1.5us"
         )
-    bits = 8 if bandwidth[3] == "bit" else 1
-    return Network(
-        float(bandwidth[1]) * FACTORS[bandwidth[2]] / bits, float(latency[1]) * FACTORS[latency[2]]
-    )
+    per_byte = 8 if bandwidth[3] == "bit" else 1
+    rate, delay = (float(each[1]) * FACTORS[each[2]] for each in (bandwidth, latency))
+    return Network(rate / per_byte, delay)
 
 
 @dataclass(frozen=True)
@@ -190,7 +196,7 @@ def read(directory: Path) -> list[Row]:
 
 
 def _with_present_name(row: Row) -> Row:
-    """The row with the present name of its precision, if an earlier version wrote it."""
+    """The row, with the present name of its precision if an earlier version wrote it."""
     present = EARLIER_PRECISIONS.get(str(row.get("precision")))
     return row | {"precision": present} if present else row
 
@@ -220,13 +226,18 @@ def step_seconds(row: Row) -> float:
     return row["fluid_cells"] / row["glups"] / 1e9
 
 
-def fastest(found: Sequence[Series]) -> list[Series]:
-    """Of each box the series with most ranks, then the highest speed, whatever its halo."""
+def by_box(found: Iterable[Series]) -> list[list[Series]]:
+    """The series of each box, which differ in their halo."""
     boxes: dict[tuple[str, ...], list[Series]] = {}
     for each in found:
         boxes.setdefault((each.kind, *each.parts), []).append(each)
-    return [max(group, key=lambda one: (one.last["ranks"], one.last["glups"]))
-            for group in boxes.values()]  # fmt: skip
+    return list(boxes.values())
+
+
+def fastest(found: Sequence[Series]) -> list[Series]:
+    """Of each box the series with most ranks, then the highest speed, whatever its halo."""
+    groups = by_box(found)
+    return [max(each, key=lambda one: (one.last["ranks"], one.last["glups"])) for each in groups]
 
 
 def chosen(found: Sequence[Series]) -> list[Series]:

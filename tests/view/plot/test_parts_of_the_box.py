@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from support.snapshots import last_snapshot
 
 import mpilbm
 from mpilbm.cli import cli
-from mpilbm.view.plot.pictures import last_snapshot, pyplot
+from mpilbm.view.plot.panels import pyplot
 from mpilbm.view.plot.planes import cuts_of
 from mpilbm.view.plot.profiles import centre_line, profile_figure
 from mpilbm.view.plot.slices import draw_speed, field_figure, slice_figure, slice_of

@@ -16,7 +16,6 @@ from mpilbm.view.plot.time_series import (
     forces_figure,
     monitor_figure,
     permeability_figure,
-    read_monitor,
 )
 
 pytest.importorskip("matplotlib")
@@ -89,7 +88,7 @@ def test_all_that_a_run_has_is_drawn_with_names_and_units(cylinder, tmp_path):
     drawn = {path.stem for path in tmp_path.glob("*.svg")}
     assert drawn == {"speed", "vorticity", "profiles", "monitor", "forces_rod", "probe_3", "steady"}
     assert "rod: c_d +x: mean" in result.output
-    figure, _ = forces_figure(pyplot(), open_run(cylinder), "rod")
+    figure, _ = forces_figure(pyplot(), open_run(cylinder), "forces_rod")
     drag = open_run(cylinder).table("forces_rod")["c_d"]
     assert f"mean {drag[len(drag) // 2 :].mean():.5g}, rms" in figure.axes[0].get_title()
     for axis in figure.axes:
@@ -142,7 +141,7 @@ def test_each_panel_of_the_monitor_has_a_unit(tmp_path, units):
     with Simulation(case, directory=tmp_path) as sim:
         sim.run()
     plt = pyplot()
-    figure = monitor_figure(plt, read_monitor(tmp_path / "monitor.csv"), "slit")
+    figure = monitor_figure(plt, dict(open_run(tmp_path).table("monitor")), "slit")
     found = {axis.get_title(): axis.get_ylabel() for axis in figure.axes}
     shared = {"relative change of mass": "(1)", "mean T": "(unit of T)", "glups": "(10^9 cells/s)",
               "variance T": "(unit of T)^2"}  # fmt: skip
@@ -169,7 +168,7 @@ def test_forces_are_in_the_units_of_the_time_axis(tmp_path, units, unit):
     with Simulation(case, directory=tmp_path) as sim:
         sim.run()
     plt, run = pyplot(), open_run(tmp_path)
-    figure, lines = forces_figure(plt, run, "rod")
+    figure, lines = forces_figure(plt, run, "forces_rod")
     assert [axis.get_ylabel() for axis in figure.axes] == [f"force {a} ({unit})" for a in "xy"]
     last = "force_x_N_per_m" if units else f"force_x ({unit})"
     assert figure.axes[0].lines[0].get_ydata()[-1] == run.table("forces_rod")[last][-1]

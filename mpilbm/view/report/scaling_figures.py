@@ -40,15 +40,15 @@ def draw(found: Sequence[Series]) -> list[Drawn]:
     """The figures for which there are measurements."""
     kinds = {kind: [each for each in found if each.kind == kind] for kind in ("weak", "strong")}
     made = (
-        _weak(fastest(kinds["weak"])),
-        _strong(fastest(kinds["strong"])),
-        _transports(found),
-        _parts(fastest(found)),
+        weak(fastest(kinds["weak"])),
+        strong(fastest(kinds["strong"])),
+        transports(found),
+        parts(fastest(found)),
     )
     return [each for each in made if each]
 
 
-def _weak(found: Sequence[Series]) -> Drawn | None:
+def weak(found: Sequence[Series]) -> Drawn | None:
     """Efficiency over ranks."""
     shown = chosen([each for each in found if any(row["efficiency"] for row in each.rows)])
     if not shown:
@@ -72,7 +72,7 @@ def _weak(found: Sequence[Series]) -> Drawn | None:
     return Drawn("scaling_weak", "Weak scaling: what does each further rank cost?", text, figure)
 
 
-def _strong(found: Sequence[Series]) -> Drawn | None:
+def strong(found: Sequence[Series]) -> Drawn | None:
     """Time of a step over ranks, the ideal time, and the limit of the model."""
     shown = chosen([each for each in found if any(row["ranks"] > 1 for row in each.rows)])
     if not shown:
@@ -105,7 +105,7 @@ def _strong(found: Sequence[Series]) -> Drawn | None:
     return Drawn("scaling_strong", "Strong scaling: how short can a step be?", text, figure)
 
 
-def _transports(found: Sequence[Series]) -> Drawn | None:
+def transports(found: Sequence[Series]) -> Drawn | None:
     """Efficiency of the halo transports side by side, for boxes measured with several."""
     several = []
     for group in by_box(each for each in found if each.halo and each.last["efficiency"]):
@@ -140,7 +140,7 @@ def _transports(found: Sequence[Series]) -> Drawn | None:
     return Drawn("scaling_transports", "Which halo transport is fastest?", text, figure)
 
 
-def _parts(found: Sequence[Series]) -> Drawn | None:
+def parts(found: Sequence[Series]) -> Drawn | None:
     """The time of a step by its parts, at the largest number of ranks."""
     split = [each for each in found if each.last.get("split")]
     shown = chosen(split)

@@ -126,12 +126,11 @@ def _numbers(each: Series, known: Prediction) -> str:
     )
     if known.nodes == 1 and known.network is None:
         note += " The network between nodes is not known: give it with --network 50GB/s,2us."
-    elif known.nodes == 1:
-        network = known.network
+    elif known.nodes == 1 and known.network:
+        bandwidth, latency = known.network
         note += (
-            f" Beyond {counted(known.measured, 'rank')} a node sends "
-            f"{network.bandwidth / 1e9:.3g} GB/s after {1e6 * network.latency:.3g} µs, as given "
-            "with --network."
+            f" Beyond {counted(known.measured, 'rank')} a node sends {bandwidth / 1e9:.3g} GB/s "
+            f"after {1e6 * latency:.3g} µs, as given with --network."
         )
     if each.kind == "strong":
         note += f" The box has {model.planes} planes, which is the largest number of ranks."

@@ -1,6 +1,6 @@
 """Fields in VTKHDF files, of one step and of several, read where they are indexed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -217,9 +217,10 @@ class Series:
             )
         key = int(self.steps[-1]) if step is None else step
         if key not in self.files:
+            steps = list(map(str, self.files))
             raise CommandError(
                 f"{self.run.directory}: has no '{self.name}' of step {key}; allowed: "
-                f"{_shortened(self.steps)}"
+                f"{', '.join(steps if len(steps) <= 8 else [*steps[:4], '…', *steps[-2:]])}"
             )
         return FieldFile(self.files[key], self.run.dimensions, self.run.verify)
 
@@ -255,9 +256,3 @@ class Series:
         return tuple(
             head.origin[k] + (np.arange(n) + 0.5) * head.spacing[k] for k, n in enumerate(sizes)
         )
-
-
-def _shortened(steps: Sequence[int] | np.ndarray) -> str:
-    """Some of the steps in words."""
-    texts = [str(step) for step in steps]
-    return ", ".join(texts if len(texts) <= 8 else [*texts[:4], "…", *texts[-2:]])

@@ -84,6 +84,19 @@ def read_table(path: Path, verify: bool = False) -> Table:
         raise CommandError(f"{path}: cannot be read as a table: {problem}") from None
 
 
+def last_rows(path: Path, most: int) -> tuple[str, list[str]]:
+    """The header of a CSV file, and its complete lines within the last `most` bytes.
+
+    OSError if it cannot be read.
+    """
+    with open(path, "rb") as file:
+        header = file.readline().decode(errors="replace").rstrip("\n")
+        begin = file.tell()
+        start = max(begin, file.seek(0, 2) - most)
+        file.seek(start)
+        return header, lines(file.read())[start > begin :]  # the first line is cut
+
+
 def _csv(path: Path, verify: bool) -> Table:
     header, *rows = (intact_rows(path) if verify else lines(path.read_bytes())) or [""]
     names = header.split(",")
@@ -173,22 +186,22 @@ def read_profile(path: Path, axis: str, verify: bool = False) -> Profile:
 
     `verify`: compare the file with its digest.
     """
+    attributes = "first_step", "step", "samples"
     try:
         if verify:
             require_intact(path)
         with opened(path) as file:
-            numbers = [int(attribute(file, "/", name, np.int64))
-                       for name in ("first_step", "step", "samples")]  # fmt: skip
-            data = {name: _read(file, name) for name in (axis, "u", "reynolds_stress")}
-            labels = [name.removeprefix("flux_") for name in group_datasets(file, "/")
-                      if name.startswith("flux_")]  # fmt: skip
-            scalars, fluxes, variances = (
-                {label: _read(file, part + label) for label in labels}
-                for part in ("", "flux_", "variance_")
-            )
+            first, step, samples = (int(attribute(file, "/", k, np.int64)) for k in attributes)
+            data = {name: each.astype(float) for name, each in _datasets(file).items()}
+        labels = [name.removeprefix("flux_") for name in data if name.startswith("flux_")]
+        position, u, stress = data[axis], data["u"], data["reynolds_stress"]
+        scalars, fluxes, variances = (
+            {label: data[part + label] for label in labels} for part in ("", "flux_", "variance_")
+        )
+    except KeyError as error:
+        raise CommandError(f"{path}: cannot be read as a profile: has no dataset {error}") from None
     except ValueError as error:
         raise CommandError(f"{path}: cannot be read as a profile: {error}") from None
-    position, u, stress = data.values()
     names = AXES[: u.shape[-1]]
     pairs = [a + b for k, a in enumerate(names) for b in names[k:]]
     n = len(position)
@@ -197,17 +210,35 @@ def read_profile(path: Path, axis: str, verify: bool = False) -> Profile:
             f"{path}: its datasets u and reynolds_stress are no profiles along {axis}"
         )
     return Profile(
-        path=path, axis=AXES.index(axis), position=position, u=u,
+        path=path,
+        axis=AXES.index(axis),
+        position=position,
+        u=u,
         stress=dict(zip(pairs, stress.T, strict=True)),
-        first=numbers[0], step=numbers[1], samples=numbers[2],
-        scalars=scalars, fluxes=fluxes, variances=variances,
-    )  # fmt: skip
+        first=first,
+        step=step,
+        samples=samples,
+        scalars=scalars,
+        fluxes=fluxes,
+        variances=variances,
+    )
 
 
-def _read(file: Hdf5File, name: str) -> np.ndarray:
-    """A dataset; ValueError if there is none."""
-    found = values(file, name)
-    if found is None:
-        raise ValueError(f"has no dataset '{name}'")
-    found.require_stored()
-    return found[()].astype(float)
+def read_means(path: Path, verify: bool = False) -> dict[str, np.ndarray]:
+    """All means of a file of the output `statistics` by name; CommandError if it is damaged."""
+    try:
+        if verify:
+            require_intact(path)
+        with opened(path) as file:
+            return _datasets(file)
+    except ValueError as error:
+        raise CommandError(f"{path}: {error}") from None
+
+
+def _datasets(file: Hdf5File) -> dict[str, np.ndarray]:
+    found = {}
+    for name in group_datasets(file, "/"):
+        if (stored := values(file, name)) is not None:
+            stored.require_stored()
+            found[name] = stored[()]
+    return found

@@ -44,25 +44,19 @@ def link(
     if comm.size == 1:
         return None
     ring = slabs.split((comm.size, 1, 1), comm.size, True)[comm.rank]
-    points = []
+    points, up, down = [], 1, -1
     with halo.open(ring, comm, device) as exchanger:
         for size in sizes:
             count = size // VALUE.itemsize
-            array = device.allocate(4 * count, VALUE)
-            exchange = exchanger.prepare(_both_ways(count), [array])
+            array = device.allocate(4 * count, VALUE)  # a part for each message of a rank
+            sends = Transfer(up, 0, 0, count), Transfer(down, 0, count, count)
+            receives = Transfer(down, 0, 2 * count, count), Transfer(up, 0, 3 * count, count)
+            exchange = exchanger.prepare(Plan(sends, receives), [array])
             _seconds(exchange, comm, device)
             times = [_seconds(exchange, comm, device) for _ in range(REPEATS)]
             points.append((2 * count * VALUE.itemsize, median(times)))
     latency, bandwidth = fit(points)
     return {"points": points, "latency": latency, "bandwidth": bandwidth}
-
-
-def _both_ways(count: int) -> Plan:
-    """Sends `count` values to each neighbour and receives as many, in four parts of an array."""
-    up, down = 1, -1
-    sends = Transfer(up, 0, 0, count), Transfer(down, 0, count, count)
-    receives = Transfer(down, 0, 2 * count, count), Transfer(up, 0, 3 * count, count)
-    return Plan(sends, receives)
 
 
 def _seconds(exchange: Exchange, comm: Communicator, device: Device) -> float:
@@ -92,7 +86,6 @@ def fit(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
 PINGPONG_SIZES = (8, 64, 512, 2**12, 2**15, 2**18, 2**21, 2**24, 2**26)  # bytes
 BATCHES = 5
 MOST_ROUNDS, LEAST_ROUNDS, BYTES = 50, 2, 2**25  # of a batch
-UPWARDS = 1
 
 
 class Host:
@@ -183,7 +176,7 @@ def one_way(exchanger: Exchanger, device: Any, pair: Communicator, size: int) ->
     array = device.allocate(size, np.uint8)
     there, back = (
         exchanger.prepare(Plan((Transfer(to, 0, 0, size),), (Transfer(-to, 0, 0, size),)), [array])
-        for to in (UPWARDS, -UPWARDS)
+        for to in (1, -1)
     )
 
     def rounds(count: int) -> float:

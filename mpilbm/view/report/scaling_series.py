@@ -112,6 +112,8 @@ def prediction(
 def _model(kind: str, row: dict[str, Any]) -> Model:
     weak, planes = kind == "weak", row["size"][-1]
     listed = find("layouts", row["layout"]).listed
+    periodic = tomllib.loads(row["case"])["domain"].get("periodic", [False])
+    one_sided = row["ranks"] == 2 and not periodic[-1]  # no rank has two neighbours
     return Model(
         weak=weak,
         planes=planes // row["ranks"] if weak else planes,
@@ -120,16 +122,10 @@ def _model(kind: str, row: dict[str, Any]) -> Model:
         bytes_per_update=row["bytes_per_update"],
         copy=row["copy_bandwidth"] / row["ranks"],
         overhead=row["overhead"],
-        face_bytes=max(row["halo"]["bytes"]) * (2 if _one_sided(row) else 1),
+        face_bytes=max(row["halo"]["bytes"]) * (2 if one_sided else 1),
         latency=row["link"]["latency"],
         bandwidth=row["link"]["bandwidth"],
     )
-
-
-def _one_sided(row: dict[str, Any]) -> bool:
-    """Whether no rank has two neighbours: two ranks between walls."""
-    periodic = tomllib.loads(row["case"])["domain"].get("periodic", [False])
-    return row["ranks"] == 2 and not periodic[-1]
 
 
 NAMES = ("lattice", "collision", "layout", "precision", "setting")
@@ -181,24 +177,17 @@ def read(directory: Path) -> list[Row]:
         except (NotATextFile, OSError, ValueError, RecursionError) as error:
             raise CommandError(f"{path}: cannot be read as JSON ({error}); remove it") from error
         if isinstance(known, dict) and "scaling" in known:
-            measured = known.pop("rows", [])
-            rows += [
-                known | _with_present_name(row) | {"file": path.name}
-                for row in measured
-                if "problem" not in row
-            ]
+            for row in known.pop("rows", []):
+                if "problem" not in row:
+                    if present := EARLIER_PRECISIONS.get(str(row.get("precision"))):
+                        row["precision"] = present
+                    rows.append(known | row | {"file": path.name})
     if not rows:
         raise CommandError(
             f"{directory}: holds no measured *.json of mpilbm bench --weak or --strong; make one: "
             "mpirun -n 2 mpilbm bench --weak 256"
         )
     return rows
-
-
-def _with_present_name(row: Row) -> Row:
-    """The row, with the present name of its precision if an earlier version wrote it."""
-    present = EARLIER_PRECISIONS.get(str(row.get("precision")))
-    return row | {"precision": present} if present else row
 
 
 def series(rows: list[Row], beyond: Network | None = None) -> list[Series]:

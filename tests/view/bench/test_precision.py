@@ -16,8 +16,11 @@ BODY = {
     "boundary": {"name": "bounce_back"},
 }
 FORCES = {"name": "body_forces", "every": 5}
-FLOW = {"force": {"name": "guo", "value": [1e-4, 0]}, "body": [BODY],
-        "output": [FORCES, {"name": "snapshot", "every": 1}]}  # fmt: skip
+FLOW = {
+    "force": {"name": "guo", "value": [1e-4, 0]},
+    "body": [BODY],
+    "output": [FORCES, {"name": "snapshot", "every": 1}],
+}
 
 
 @pytest.fixture(autouse=True)
@@ -100,9 +103,14 @@ def test_bad_input(tmp_path, options, message):
 
 def row(layout, glups, error, size=100, own=False, half=None):
     return {
-        "kind": "layout", "layout": layout, "own": own, "glups": glups, "bytes": size,
-        "half": {"u": half or error}, "end": {"u": error},
-    }  # fmt: skip
+        "kind": "layout",
+        "layout": layout,
+        "own": own,
+        "glups": glups,
+        "bytes": size,
+        "half": {"u": half or error},
+        "end": {"u": error},
+    }
 
 
 def test_the_fastest_accurate_variant_is_recommended():

@@ -210,8 +210,9 @@ def as_plain(value):
 def test_contributing_shows_the_layers():
     text = pages.read("contributing").text
     shown = re.findall(r"^\| (`.*`) \| (.*) \|$", text.split("## Where")[0], re.M)
-    assert shown == [(", ".join(f"`{name}`" for name in names.split()), what)
-                     for names, what in LAYERS]  # fmt: skip
+    assert shown == [
+        (", ".join(f"`{name}`" for name in names.split()), what) for names, what in LAYERS
+    ]
 
 
 def test_docstrings_become_markdown():
@@ -253,9 +254,13 @@ def test_links_to_chapters_become_names_of_chapters():
 
 @pytest.mark.parametrize(
     ("topic", "wanted"),
-    [("case-fil", "did you mean 'case-file'?"), ("cavity", "'tutorial-cavity'"),
-     ("q_criterion", "the word occurs in"), ("xyzzyx", "allowed: index, installation")],
-)  # fmt: skip
+    [
+        ("case-fil", "did you mean 'case-file'?"),
+        ("cavity", "'tutorial-cavity'"),
+        ("q_criterion", "the word occurs in"),
+        ("xyzzyx", "allowed: index, installation"),
+    ],
+)
 def test_an_unknown_topic_names_near_ones(topic, wanted):
     done = invoke(topic)
     assert done.exit_code == 2
@@ -269,9 +274,11 @@ def test_chapters_are_found_in_any_case_and_with_their_suffix():
 
 @pytest.mark.parametrize(
     ("text", "summary"),
-    [("# T\n\nOne `a.b` [link](x.md).\nTwo.", "One a.b link."),
-     ("# T\n\nUp to\n3.5 GB. More.", "Up to 3.5 GB.")],
-)  # fmt: skip
+    [
+        ("# T\n\nOne `a.b` [link](x.md).\nTwo.", "One a.b link."),
+        ("# T\n\nUp to\n3.5 GB. More.", "Up to 3.5 GB."),
+    ],
+)
 def test_the_summary_is_the_first_sentence(text, summary):
     assert pages.Chapter("t", text).summary == summary
 

@@ -52,8 +52,10 @@ def folder(tmp_path):
     run_case(make_case((5, 8), [{"name": "monitor", "every": 1}], run={"steps": 3}), tmp_path)
     path = tmp_path / "monitor.csv"
     header = path.read_text().splitlines()[0].split(",")
-    rows = [",".join(str(each) if name == "max_speed" else str(step) for name in header)
-            for step, each in enumerate(DRAG.tolist())]  # fmt: skip
+    rows = [
+        ",".join(str(each) if name == "max_speed" else str(step) for name in header)
+        for step, each in enumerate(DRAG.tolist())
+    ]
     path.write_text("\n".join([",".join(header), *rows]) + "\n")
     return tmp_path
 

@@ -36,15 +36,25 @@ def test_a_run_with_a_scalar_has_pictures_of_it(tmp_path):
 def heated(sides, **output):
     """A closed box of 8 x 6 cells with these values of T at its sides."""
     values = [{"name": "value", "where": [face], "value": value} for face, value in sides.items()]
-    scalar = {"label": "T", "diffusivity": 0.1, "boundary": values,
-              "initial": {"value": "1.001 - x/nx"}}  # fmt: skip
+    scalar = {
+        "label": "T",
+        "diffusivity": 0.1,
+        "boundary": values,
+        "initial": {"value": "1.001 - x/nx"},
+    }
     return {
-        "lattice": {"name": "D2Q9"}, "domain": {"size": [8, 6]}, "fluid": {"viscosity": 0.1},
+        "lattice": {"name": "D2Q9"},
+        "domain": {"size": [8, 6]},
+        "fluid": {"viscosity": 0.1},
         "boundary": [{"name": "bounce_back", "where": ["x-", "x+", "y-", "y+"]}],
-        "scalar": [scalar], "run": {"steps": 8}, "backend": {"name": "cpu"},
-        "output": [{"name": "nusselt", "every": 2, **output},
-                   {"name": "snapshot", "every": 8, "fields": ["u", "T"]}],
-    }  # fmt: skip
+        "scalar": [scalar],
+        "run": {"steps": 8},
+        "backend": {"name": "cpu"},
+        "output": [
+            {"name": "nusselt", "every": 2, **output},
+            {"name": "snapshot", "every": 8, "fields": ["u", "T"]},
+        ],
+    }
 
 
 @pytest.mark.parametrize(

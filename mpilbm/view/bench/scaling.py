@@ -37,7 +37,6 @@ from mpilbm.view.bench.variants import (
     dimensions,
     label,
     plan,
-    with_present_names,
 )
 
 BOX = DEFAULTS | {"setting": "periodic"}
@@ -63,10 +62,7 @@ def bench(
     (kind, size), *more = ((kind, size) for kind, size in kinds.items() if size is not None)
     for other in [*(f"--{name}" for name, _ in more), *refused]:
         raise CommandError(f"--{kind} measures a standard box of the given size; leave out {other}")
-    named = {option: options.pop(option) for option in DEFAULTS} | {"size": size}
-    named = with_present_names(comm, named)
-    del options["size"]
-    series = plan(None, overrides, named, BOX, strong=kind == "strong", **options)
+    series = plan(comm, None, overrides, options | {"size": size}, BOX, strong=kind == "strong")
     known = everything(comm) | {"scaling": kind}
     rows = list(Scaling(kind, series).rows(comm))
     if file is None:  # a name that no other run uses

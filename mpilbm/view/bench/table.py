@@ -28,14 +28,12 @@ from mpilbm.storage.files import replaced, require_replaceable
 from mpilbm.storage.own_files import SUMMARY
 from mpilbm.view.bench.boxes import SINGLE
 from mpilbm.view.bench.variants import (
-    DEFAULTS,
     Row,
     Series,
     dimensions,
     label,
     plan,
     size_text,
-    with_present_names,
 )
 
 HEAD = ("lattice", "collision", "layout", "precision", "setting", "size", "ranks")
@@ -65,16 +63,14 @@ def bench(
     """
     require_place(file)
     known = facts(comm)
-    named = {option: options.pop(option) for option in (*DEFAULTS, "size")}
-    named = with_present_names(comm, named)
     if startup:
-        for option, value in {"CASE": case, **named}.items():
-            if value and option in ("CASE", "size", "setting"):
+        for option in ("CASE", "setting", "size"):
+            if (options | {"CASE": case})[option]:
                 raise CommandError(f"--startup times its own small cavity; leave out {option}")
-        rows = on_root(comm, _start_ups, plan(None, overrides, named, STARTUP, **options))
+        rows = on_root(comm, _start_ups, plan(comm, None, overrides, options, STARTUP))
         lines = _start_up_lines(known, rows)
     else:
-        rows = list(plan(case, overrides, named, **options).rows(comm))
+        rows = list(plan(comm, case, overrides, options).rows(comm))
         measured = [row for row in rows if "problem" not in row]
         lines = [*_table(measured), "", *_notes(known, measured)] if measured else []
         lines += problems(rows)

@@ -201,29 +201,20 @@ def size_text(size: Sequence[int]) -> str:
 # ------------------------------------------------------------------------------ command line
 
 
-def with_present_names(comm: Communicator, options: dict[str, Any]) -> dict[str, Any]:
-    """The options of `plan` with the present names of precisions; rank 0 notes earlier ones."""
-    if not options["precision"]:
-        return options
-    given = [name.strip() for name in options["precision"].split(",")]
-    for name in given:
-        if present := EARLIER_PRECISIONS.get(name):
-            say(comm, f"note: --precision: {name} is the earlier name of {present}")
-    return options | {"precision": ",".join(EARLIER_PRECISIONS.get(name, name) for name in given)}
-
-
 def plan(
+    comm: Communicator,
     case: Path | None,
     overrides: Sequence[str],
-    options: dict[str, str | None],
+    options: dict[str, Any],
     defaults: dict[str, str] = DEFAULTS,
-    **more: Any,
+    strong: bool = False,
 ) -> Series:
     """The series of all combinations of the values of options, which are lists with commas.
 
-    `options` holds the texts (or None) for the keys of `defaults` and for `size`; `all` means each
-    existing name. `more` are fields of Series. Raises CommandError for unknown names and for
-    options that a case file sets itself, CaseError if the file is invalid.
+    `options` holds the texts (or None) for the keys of `defaults` and for `size`, where `all` means
+    each existing name, and fields of Series. Raises CommandError for unknown names and for options
+    that a case file sets itself, CaseError if the file is invalid. Rank 0 notes earlier names of
+    precisions.
     """
     for option in ("size", "setting") if case else ():
         if options[option]:
@@ -234,7 +225,12 @@ def plan(
     choices: list[Sequence[str | None]] = []
     for option, default in defaults.items():
         text = options[option] or (None if case else default)
-        choices.append(_listed(option, text) if text else [None])
+        found = [name.strip() for name in text.split(",")] if text else []
+        for name, present in EARLIER_PRECISIONS.items() if option == "precision" else ():
+            if name in found:
+                say(comm, f"note: --precision: {name} is the earlier name of {present}")
+                found = [present if each == name else each for each in found]
+        choices.append(_allowed(option, found) if text else [None])
     given = options["size"]
     sizes = [None] if given is None else [_sides(size) for size in given.split(",")]
     variants = []
@@ -245,17 +241,17 @@ def plan(
             sides *= dimensions(variant)
         variants.append(variant._replace(size=sides))
     base = tomllib.loads(load_case(case, overrides).toml) if case else None
-    return Series(tuple(variants), case, base, () if case else overrides, **more)
+    more = {key: value for key, value in options.items() if key not in (*defaults, "size")}
+    return Series(tuple(variants), case, base, () if case else overrides, strong=strong, **more)
 
 
-def _listed(option: str, text: str) -> list[str]:
-    """The names in a list with commas; CommandError for an unknown name."""
+def _allowed(option: str, found: list[str]) -> list[str]:
+    """The names, or all if they are ["all"]; CommandError for an unknown name."""
     own = {"precision": tuple(PRECISIONS), "setting": SETTINGS}
     kind = {"lattice": "lattices"}.get(option, f"{option}s")
     allowed = own[option] if option in own else names(kind)
-    found = [name.strip() for name in text.split(",")]
-    if text == "all":
-        found = [name for name in allowed if name != "auto"]  # which stands for one of the others
+    if found == ["all"]:
+        return [name for name in allowed if name != "auto"]  # which stands for one of the others
     for name in found:
         if name not in allowed:
             raise CommandError(f"--{option} {UnknownName(kind, name, (*allowed, 'all'))}")

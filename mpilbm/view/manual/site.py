@@ -16,13 +16,10 @@ SERVE = "python -m http.server --directory"
 INSTALL = "pip install 'mpilbm[docs]', or pip install 'mkdocs-material>=9'"
 # Broken links and anchors, and chapters missing from the list, are errors.
 VALIDATION = {
-    "nav": {"omitted_files": "warn", "not_found": "warn", "absolute_links": "warn"},
-    "links": {
-        "not_found": "warn",
-        "anchors": "warn",
-        "absolute_links": "warn",
-        "unrecognized_links": "warn",
-    },
+    "nav": dict.fromkeys(("omitted_files", "not_found", "absolute_links"), "warn"),
+    "links": dict.fromkeys(
+        ("not_found", "anchors", "absolute_links", "unrecognized_links"), "warn"
+    ),
 }
 
 

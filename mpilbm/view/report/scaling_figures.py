@@ -60,7 +60,7 @@ def weak(found: Sequence[Series]) -> Drawn | None:
         shares = [_shares(row) for row in rows]
         _points(panel, rows, shares, style)
         extent += [value for middle, low, high in shares for value in (middle - low, middle + high)]
-        extent += _model_line(panel, each, style, lambda known, n: 100 * known.efficiency(n))
+        extent += _model_line(panel, each, style, lambda known, n: 100 * known.at(n).efficiency(n))
     margin = max(1.0, 0.06 * (max(extent) - min(extent)))
     panel.axhline(100, color="0.6", lw=0.8, zorder=0)
     panel.set(ylabel="efficiency, %", ylim=(min(extent) - margin, max(extent) + margin))

@@ -74,22 +74,12 @@ class Prediction:
         """The model on so many ranks; those of one node use its link."""
         if self.nodes > 1 or self.network is None or ranks <= self.measured:
             return self.model
-        through = replace(
-            self.model, latency=self.network.latency, bandwidth=self.network.bandwidth
-        )
+        through = replace(self.model, **self.network._asdict())
         return max(self.model, through, key=Model.exchange)
 
     def seconds(self, ranks: int) -> float:
         """Seconds of a step."""
         return self.at(ranks).seconds(ranks)
-
-    def glups(self, ranks: int) -> float:
-        """10^9 updates of fluid cells per second, of all ranks."""
-        return self.at(ranks).glups(ranks)
-
-    def efficiency(self, ranks: int) -> float:
-        """GLUPS per rank of N ranks, relative to one rank."""
-        return self.at(ranks).efficiency(ranks)
 
 
 def prediction(

@@ -40,7 +40,8 @@ def _speeds(each: Series) -> Table:
 
     def cells(row: Row) -> list[str]:
         n, slowest = row["ranks"], row.get(row["against"] or "", {}).get("glups")
-        known = each.model if each.model and n <= max(each.model.ranks, default=0) else None
+        holds = each.model and n <= max(each.model.ranks, default=0)
+        known = each.model.at(n) if each.model and holds else None
         against = "the box" if row["against"] == "whole" or n == 1 else "its slab"
         return [
             str(n),
@@ -110,7 +111,8 @@ def predictions(each: Series) -> Table:
     if known is None:
         return Table("Model", (), [], "")
     ranks = [n for n in MODELLED if n in known.ranks]
-    values = [[f"{known.glups(n):.4g} ({percent(known.efficiency(n))})" for n in ranks]]
+    models = [(known.at(n), n) for n in ranks]
+    values = [[f"{at.glups(n):.4g} ({percent(at.efficiency(n))})" for at, n in models]]
     head = [counted(n, "rank") for n in ranks]
     return Table("Model", head, values if ranks else [], _numbers(each, known))
 

@@ -22,31 +22,30 @@ from mpilbm.core.files.hdf5_input import (
 )
 from mpilbm.core.units import LATTICE_UNIT, TIME, Units
 
-IMAGE, MESH = "ImageData", "PolyData"
 CELL_DATA, SOLID = "VTKHDF/CellData", "solid"
 Region = slice | int | tuple[slice | int, ...] | None
 
 
 @dataclass(frozen=True)
 class Head:
-    """The description of a file: its fields, and for a part of the box its place.
+    """The description of a file: its fields, and for a part of the box its place, else ().
 
-    `kind` is ImageData or PolyData. `origin` is the lower corner of the first cell and `spacing`
-    the sides of a cell, both along x, y, z; `shape` are the cells along z, y, x.
+    `origin` is the lower corner of the first cell and `spacing` the sides of a cell, both along
+    x, y, z; `shape` are the cells along z, y, x.
     """
 
-    kind: str
     fields: tuple[str, ...]
-    origin: tuple[float, ...]
-    spacing: tuple[float, ...]
-    shape: tuple[int, ...]
+    origin: tuple[float, ...] = ()
+    spacing: tuple[float, ...] = ()
+    shape: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True)
 class CellFields:
     """The fields of cells in an open file."""
 
-    def __init__(self, path: Path, file: Hdf5File):
-        self.path, self.file = path, file
+    path: Path
+    file: Hdf5File
 
     @property
     def names(self) -> list[str]:
@@ -60,15 +59,12 @@ class CellFields:
     def head(self) -> Head:
         """The description of the file; ValueError if it has none."""
         file, names = self.file, tuple(self.names)
-        kind = attribute(file, "VTKHDF", "Type", bytes).decode(errors="replace")
-        if kind != IMAGE:
-            return Head(kind, names, (), (), ())
-        origin, spacing = (
-            tuple(map(float, _numbers(file, name, 3))) for name in ("Origin", "Spacing")
-        )
-        extent = _numbers(file, "WholeExtent", 6)
-        shape = tuple(int(extent[2 * k + 1] - extent[2 * k]) for k in (2, 1, 0))
-        return Head(kind, names, origin, spacing, shape)
+        if attribute(file, "VTKHDF", "Type", bytes) != b"ImageData":
+            return Head(names)
+        origin, spacing = (_numbers(file, name, 3).astype(float) for name in ("Origin", "Spacing"))
+        extent = _numbers(file, "WholeExtent", 6).astype(int)
+        shape = (extent[1::2] - extent[::2])[::-1]
+        return Head(names, *(tuple(each.tolist()) for each in (origin, spacing, shape)))
 
     def dataset(self, name: str) -> Values:
         """The values of a field; CommandError if the file does not have it."""
@@ -97,6 +93,7 @@ def naming(path: Path) -> Iterator[None]:
         raise CommandError(f"{path}: {error}") from None
 
 
+@dataclass(frozen=True)
 class FieldFile:
     """A file of the fields of one step.
 
@@ -105,8 +102,9 @@ class FieldFile:
     all of it.
     """
 
-    def __init__(self, path: Path, dimensions: int, verify: bool = False):
-        self.path, self.dimensions, self.verify = path, dimensions, verify
+    path: Path
+    dimensions: int
+    verify: bool = False
 
     @contextmanager
     def _open(self) -> Iterator[CellFields]:

@@ -145,7 +145,10 @@ def forces_figure(plt: Any, run: Run, name: str) -> Drawn:
     half = last_half(time)
     height = 2.2 * len(names) + 0.7
     figure, axes = over_time(plt, f"{run.title}: {label}", unit, len(names), (7, height))
-    scale, sentences = _strouhal_scale(run, label), []
+    scale, output, sentences = _strouhal_scale(run, label), _forces_of(run, label), []
+    along = ""  # the axis of the flow, if it is known
+    if output is not None and output.velocity is not None:
+        along = "xyz"[int(np.abs(output.velocity).argmax())]
     size = sqrt(sum(np.square(table[column][half]).mean() for column in names))
     for axis, column, colour in zip(axes, names, COLOURS, strict=False):
         values, shown = table[column], _plain(column)
@@ -157,8 +160,8 @@ def forces_figure(plt: Any, run: Run, name: str) -> Drawn:
         if max(abs(mean), rms) < ROUND_OFF * size:
             text += f", 0 within round-off (below {ROUND_OFF:g} of the force)"
         # sound waves dominate the spectrum of the drag
-        across = _across(run, label, column)
-        found = oscillation(time[half], values[half], size) if across else None
+        drag = along and (short(column) == "c_d" or f"force_{along}" in column)
+        found = None if drag else oscillation(time[half], values[half], size)
         if found is not None:
             text += ", " + _frequency(found, scale, unit)
         axis.set(ylabel=shown)
@@ -166,15 +169,6 @@ def forces_figure(plt: Any, run: Run, name: str) -> Drawn:
         show_range(axis, time, [values])
         sentences.append(f"{label}: {shown}: {text} (last half of the rows)")
     return figure, sentences
-
-
-def _across(run: Run, label: str, name: str) -> bool:
-    """Whether a column is a lift, or a force across the flow."""
-    output = _forces_of(run, label)
-    if output is None or output.velocity is None:
-        return True
-    along = "xyz"[int(np.abs(output.velocity).argmax())]
-    return short(name) != "c_d" and not name.startswith(f"force_{along}")
 
 
 def _frequency(found: Oscillation, scale: "Scale | None", unit: str) -> str:
@@ -269,12 +263,9 @@ def _permeability_text(table: Table, axis: str) -> str:
     units = {f"k_{axis}_mD": "mD", f"k_{axis}_m2": "m^2", f"k_{axis}": "cells^2"}
     k, *same = [f"{last[name]:.5g} {unit}" for name, unit in units.items() if name in last]
     parts = [f"permeability k_{axis} = {k}" + f" ({', '.join(same)})" * bool(same)]
-    for name, words in (
-        ("reynolds", "Re = <u> sqrt(k) / nu ="),
-        ("porosity", "porosity"),
-        ("tortuosity", "tortuosity"),
-    ):
+    for name in ("reynolds", "porosity", "tortuosity"):
         if np.isfinite(last.get(name, np.nan)):
+            words = "Re = <u> sqrt(k) / nu =" if name == "reynolds" else name
             parts.append(f"{words} {last[name]:.3g}")
     return ", ".join(parts) + f" at step {last['step']:,.0f}"
 

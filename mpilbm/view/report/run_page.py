@@ -52,7 +52,7 @@ def content(run: Run) -> dict[str, Any]:
         "pictures": pictures,
         "no_pictures": missing,
         "files": _files(run),
-        "commands": _commands(run, case),
+        "commands": _commands(run),
         "case_text": summary.get("case_text", ""),
         "version": summary.get("version", __version__),
         "date": date.today().isoformat(),
@@ -211,7 +211,7 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _commands(run: Run, case: "Case | None") -> list[tuple[str, str]]:
+def _commands(run: Run) -> list[tuple[str, str]]:
     """What can be done next, and the command for it."""
     folder, summary = shlex.quote(str(run.directory)), run.summary
     file = shlex.quote(str(summary.get("case", "case.toml")))

@@ -101,8 +101,8 @@ def profile_figure(plt: Any, snapshot: View, across: int | None = None) -> "Figu
             marker = "o" if len(position) == 1 else None
             panel.plot(position, u[:, k], marker=marker, color=COLOURS[k], label=f"u_{AXES[k]}")
         metres = snapshot.label("", " m")
-        middles = [snapshot.middle(k, line[2 - k]) for k in range(count)]
-        others = [f"{AXES[k]} = {middles[k]:g}{metres}" for k in range(count) if k != axis]
+        middles = {k: snapshot.middle(k, line[2 - k]) for k in range(count) if k != axis}
+        others = [f"{AXES[k]} = {middle:g}{metres}" for k, middle in middles.items()]
         length, speed = snapshot.label("cells", "m"), snapshot.label("cells per step", "m/s")
         panel.set(title="along " + ", ".join(others), xlabel=f"{AXES[axis]} ({length})")
         panel.set(ylabel=f"velocity ({speed})")

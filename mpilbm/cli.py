@@ -129,6 +129,8 @@ def bench(case: Path | None, overrides: Settings, **options: Any) -> None:
 
     Also measures the bandwidth of a copy in memory, with which speeds are compared.
     """
+    from mpilbm.backends import tuning
+    from mpilbm.parallel.agree import on_root
     from mpilbm.parallel.ranks import abort_on_error
     from mpilbm.view.bench import scaling, table
 
@@ -136,7 +138,7 @@ def bench(case: Path | None, overrides: Settings, **options: Any) -> None:
     scales = {key: options.pop(key) for key in ("weak", "strong")}
     with abort_on_error() as comm:
         if tune:
-            table.tune_again(comm)
+            on_root(comm, tuning.forget)  # the launch shapes measured on this machine
         if any(size is not None for size in scales.values()):
             others = {"CASE": case, "--size": options["size"], "--startup": startup}
             refused = [name for name, given in others.items() if given]
@@ -167,10 +169,10 @@ def precision(case: Path, overrides: Settings, **options: Any) -> None:
     Reports the speed, the memory and the deviations of each, and recommends one.
     """
     from mpilbm.parallel.ranks import abort_on_error
-    from mpilbm.view.comparison import table
+    from mpilbm.view.bench.precision import precision
 
     with abort_on_error() as comm:
-        table.precision(comm, case, overrides, **options)
+        precision(comm, case, overrides, **options)
 
 
 @cli.command()
@@ -186,7 +188,7 @@ def report(directory: Path, output: Path | None, network: str | None) -> None:
 
     DIRECTORY is the output folder of a run, or a folder with these JSON files.
     """
-    from mpilbm.view.report.reports import report
+    from mpilbm.view.report.pages import report
 
     report_files(report(directory, output, network))
 
@@ -211,9 +213,9 @@ def info(probe: bool, file: Path | None) -> None:
             f"--json {file}: requires a measurement; use mpirun -n 2 mpilbm info --probe"
         )
     if together:
-        from mpilbm.view.bench import pingpong_report
+        from mpilbm.view.bench.exchange_time import probe as measure_messages
 
-        pingpong_report.probe("mpilbm info --probe", file)
+        measure_messages(file)
     elif not launched_rank():
         show(collect(probe))
 
@@ -300,8 +302,7 @@ def plot(
     **chosen: Any,
 ) -> None:
     """Draw the results of a run: fields of a snapshot, forces, tables over time."""
-    from mpilbm.view.plot.film import draw_film
-    from mpilbm.view.plot.pictures import Choice, draw
+    from mpilbm.view.plot.pictures import Choice, draw, draw_film
     from mpilbm.view.results.run import open_run
 
     choice = Choice(**chosen)

@@ -23,7 +23,7 @@ ALLOWED = {
     "cupyx": ("backends.cuda",),
     "pyopencl": ("backends.opencl.devices",),
     "h5py": ("outputs", "view.results", "storage", "core.files"),
-    "mpi4py": ("halo", "outputs", "parallel", "run", "view.bench", "view.comparison"),
+    "mpi4py": ("halo", "outputs", "parallel", "run", "view.bench"),
     "sympy": ("codegen", "core.formulas"),
     "matplotlib": ("outputs.drawing", "view.plot"),
 }

@@ -252,9 +252,10 @@ def test_a_snapshot_in_si_is_an_initial_file_in_lattice_units(tmp_path):
 
 def test_pictures_are_in_si(tmp_path):
     pytest.importorskip("matplotlib")
-    from mpilbm.view.plot import monitor, pictures, slices
-    from mpilbm.view.plot.cuts import cuts_of
+    from mpilbm.view.plot import pictures, slices, time_series
+    from mpilbm.view.plot.planes import cuts_of
     from mpilbm.view.plot.profiles import centre_line
+    from mpilbm.view.results.run import open_run
     from mpilbm.view.results.snapshot import view
 
     (tmp_path / "a.toml").write_text(CASE)
@@ -272,7 +273,7 @@ def test_pictures_are_in_si(tmp_path):
     assert bar.get_ylabel() == "speed |u| (m/s)"
     assert position[0] == pytest.approx(0.5e-3)
     assert np.nanmax(u) == np.nanmax(np.where(np.isnan(u), np.nan, raw[0, :, 11:13].mean(axis=1)))
-    curves, names = monitor.in_si(monitor.read_monitor(tmp_path / "monitor.csv"))
+    curves, names = time_series.in_si(dict(open_run(tmp_path).table("monitor")))
     assert names["kinetic_energy"] == "J/m"
     assert "kinetic_energy_J_per_m" not in curves
     assert "time_s" in curves

@@ -7,8 +7,7 @@ import pytest
 from support.outputs_cases import make_case
 
 from mpilbm.parallel.ranks import Serial, world
-from mpilbm.view.comparison.compare import Comparison
-from mpilbm.view.comparison.variants import variants
+from mpilbm.view.bench.comparison import Comparison, variants
 
 pytestmark = pytest.mark.mpi
 WAVE = {"u": ["0.05*sin(2*pi*y/ny)", "0.02*cos(2*pi*x/nx)"]}

@@ -9,8 +9,8 @@ from mpilbm.backends.opencl import Opencl, devices
 from mpilbm.core.errors import CaseError
 from mpilbm.core.registry import make
 from mpilbm.parallel import ranks
-from mpilbm.view.bench.exchange_time import Route, pingpong, route
-from mpilbm.view.bench.pingpong_report import deliver, lines
+from mpilbm.view.bench.exchange_time import Route, lines, pingpong, route
+from mpilbm.view.bench.table import deliver
 
 pytestmark = pytest.mark.mpi
 SIZES = (8, 4096)
@@ -61,7 +61,7 @@ def test_the_table_and_the_file_hold_the_figures(tmp_path, capsys):
     assert "| 4096 | 10 | 0.41 |" in text
     assert "direct, host memory: latency 2 µs, bandwidth 0.41 GB/s" in text
     assert text[-1] == "nccl, GPU memory: not measured: no GPU"
-    deliver(found, {"ranks": 2}, tmp_path / "a.json")
+    deliver(text, {"pingpong": [each.row() for each in found]}, tmp_path / "a.json")
     assert capsys.readouterr().out.splitlines() == text
     first, last = json.loads((tmp_path / "a.json").read_text())["pingpong"]
     assert (first["latency"], first["bandwidth"]) == (2e-6, 4096 / 1e-5)

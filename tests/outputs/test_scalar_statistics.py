@@ -11,7 +11,7 @@ from support.slabs import Cluster
 
 from mpilbm.case.case import parse_case
 from mpilbm.core.errors import CaseError
-from mpilbm.view.results.statistics import read_profile
+from mpilbm.view.results.tables import read_profile
 
 AXES = {(False, False): None, (True, False): (0, 3), (False, True): (0, 2)}
 NAMES = ("flux_T", "variance_T", "flux_S", "variance_S", "covariance_T_S")

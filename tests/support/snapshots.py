@@ -15,3 +15,8 @@ def write_snapshot(folder: Path, case: str, u: np.ndarray, step: int = 7, name: 
         image["WholeExtent"] = [n for count in u.shape[2::-1] for n in (0, count)]
         origin = file.create_group("mpilbm").attrs
         origin["case"], origin["title"], origin["step"] = case, "Test", step
+
+
+def last_snapshot(folder: Path) -> Path:
+    """The snapshot of the latest step in a folder."""
+    return max(folder.glob("snapshot_*.vtkhdf"))

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from mpilbm.core.registry import find, names
-from mpilbm.view.plot.references import cited
+from mpilbm.view.plot.profiles import cited
 from mpilbm.view.results.snapshot import view
 
 CASES = Path(__file__).parents[2] / "cases"

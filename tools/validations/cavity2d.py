@@ -4,8 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from mpilbm.view.plot.profiles import Comparison
-from mpilbm.view.plot.references import interpolate, read_reference
+from mpilbm.view.plot.profiles import Comparison, interpolate, read_reference
 from validations import REFERENCE, Finding, Validation, Variant, Verdict, cite, collisions, tables
 
 GHIA = {

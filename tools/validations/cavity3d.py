@@ -2,8 +2,7 @@
 
 from typing import ClassVar
 
-from mpilbm.view.plot.profiles import Comparison
-from mpilbm.view.plot.references import read_reference
+from mpilbm.view.plot.profiles import Comparison, read_reference
 from validations import (
     REFERENCE,
     Finding,

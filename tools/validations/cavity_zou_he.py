@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from mpilbm.view.plot.profiles import Comparison
-from mpilbm.view.plot.references import interpolate
+from mpilbm.view.plot.profiles import Comparison, interpolate
 from validations import Finding, Validation, Variant, Verdict, cavity3d, tables
 
 SPEED = 0.24  # Mach 0.42

@@ -1,4 +1,1 @@
-"""Speed, start-up and scaling: `mpilbm bench`, its boxes and its reports.
-
-The topmost layer below the command line.
-"""
+"""Speed, start-up, scaling and precision: `mpilbm bench` and `mpilbm precision`."""

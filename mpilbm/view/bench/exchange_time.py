@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
+from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import Any
 
 import numpy as np
+from mpilbm.run.preflight.installation import show
 
 from mpilbm.backends import Device
 from mpilbm.backends.cpu.streams import Stream
@@ -15,9 +18,12 @@ from mpilbm.core.registry import make, names
 from mpilbm.halo import Exchange, Exchanger, Halo
 from mpilbm.halo.plan import Plan, Transfer
 from mpilbm.parallel import gpu_aware, slabs
-from mpilbm.parallel.agree import together
+from mpilbm.parallel.agree import on_root, together
 from mpilbm.parallel.communicator import Communicator, MessagePassing
+from mpilbm.parallel.ranks import abort_on_error
+from mpilbm.run.preflight.installation import collect
 from mpilbm.run.setup import open_device
+from mpilbm.view.bench.table import deliver, facts, markdown, require_place
 
 # --------------------------------------------------------------------------- exchanges in a ring
 
@@ -39,25 +45,19 @@ def link(
     if comm.size == 1:
         return None
     ring = slabs.split((comm.size, 1, 1), comm.size, True)[comm.rank]
-    points = []
+    points, up, down = [], 1, -1
     with halo.open(ring, comm, device) as exchanger:
         for size in sizes:
             count = size // VALUE.itemsize
-            array = device.allocate(4 * count, VALUE)
-            exchange = exchanger.prepare(_both_ways(count), [array])
+            array = device.allocate(4 * count, VALUE)  # a part for each message of a rank
+            sends = Transfer(up, 0, 0, count), Transfer(down, 0, count, count)
+            receives = Transfer(down, 0, 2 * count, count), Transfer(up, 0, 3 * count, count)
+            exchange = exchanger.prepare(Plan(sends, receives), [array])
             _seconds(exchange, comm, device)
             times = [_seconds(exchange, comm, device) for _ in range(REPEATS)]
             points.append((2 * count * VALUE.itemsize, median(times)))
     latency, bandwidth = fit(points)
     return {"points": points, "latency": latency, "bandwidth": bandwidth}
-
-
-def _both_ways(count: int) -> Plan:
-    """Sends `count` values to each neighbour and receives as many, in four parts of an array."""
-    up, down = 1, -1
-    sends = Transfer(up, 0, 0, count), Transfer(down, 0, count, count)
-    receives = Transfer(down, 0, 2 * count, count), Transfer(up, 0, 3 * count, count)
-    return Plan(sends, receives)
 
 
 def _seconds(exchange: Exchange, comm: Communicator, device: Device) -> float:
@@ -87,7 +87,6 @@ def fit(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
 PINGPONG_SIZES = (8, 64, 512, 2**12, 2**15, 2**18, 2**21, 2**24, 2**26)  # bytes
 BATCHES = 5
 MOST_ROUNDS, LEAST_ROUNDS, BYTES = 50, 2, 2**25  # of a batch
-UPWARDS = 1
 
 
 class Host:
@@ -119,6 +118,11 @@ class Route:
     sizes: tuple[int, ...] = ()
     seconds: tuple[float, ...] = ()
     problem: str = ""
+
+    @property
+    def title(self) -> str:
+        """The halo and the memory in words."""
+        return f"{self.halo}, {self.memory} memory"
 
     @property
     def latency(self) -> float:
@@ -173,7 +177,7 @@ def one_way(exchanger: Exchanger, device: Any, pair: Communicator, size: int) ->
     array = device.allocate(size, np.uint8)
     there, back = (
         exchanger.prepare(Plan((Transfer(to, 0, 0, size),), (Transfer(-to, 0, 0, size),)), [array])
-        for to in (UPWARDS, -UPWARDS)
+        for to in (1, -1)
     )
 
     def rounds(count: int) -> float:
@@ -191,3 +195,35 @@ def one_way(exchanger: Exchanger, device: Any, pair: Communicator, size: int) ->
     count = min(MOST_ROUNDS, max(LEAST_ROUNDS, BYTES // size))
     rounds(count)
     return median(rounds(count) for _ in range(BATCHES)) / count / 2
+
+
+# -------------------------------------------------------------------- `mpilbm info --probe`
+
+
+def probe(file: Path | None) -> None:
+    """Show the facts of one rank, then measure messages between the ranks of the launcher."""
+    with abort_on_error() as comm:
+        require_place(file)
+        on_root(comm, lambda: show(collect(probe=True)))
+        found = pingpong(comm)
+        known = facts(comm, "mpilbm info --probe") | {"pingpong": [each.row() for each in found]}
+        on_root(comm, deliver, lines(found) if found else [], known, file)
+
+
+def lines(found: Sequence[Route]) -> list[str]:
+    """A table of µs and GB/s by bytes and route, and for each route latency and bandwidth."""
+    measured = [each for each in found if not each.problem]
+    head = ["bytes", *(f"{each.title}: {unit}" for each in measured for unit in ("µs", "GB/s"))]
+    rows: list[list[str]] = []
+    for k, size in enumerate(measured[0].sizes):
+        times = [each.seconds[k] for each in measured]
+        figures = [(f"{1e6 * time:.3g}", f"{size / time / 1e9:.3g}") for time in times]
+        rows.append([str(size), *chain(*figures)])
+    summary = [
+        f"{each.title}: not measured: {each.problem}"
+        if each.problem
+        else f"{each.title}: latency {1e6 * each.latency:.3g} µs, "
+        f"bandwidth {each.bandwidth / 1e9:.3g} GB/s"
+        for each in sorted(found, key=lambda each: bool(each.problem))
+    ]
+    return ["one way, between the first and the last rank", *markdown(head, rows), *summary]

@@ -14,7 +14,6 @@ from mpilbm.run.preflight.rank_memory import halo_bytes
 from mpilbm.run.setup import build_solver
 
 if TYPE_CHECKING:
-    from mpilbm.backends import Device
     from mpilbm.case.case import Case
     from mpilbm.solver.solver import Solver
 
@@ -84,15 +83,19 @@ def measure(
     for fluid in case.fluids:
         on_root(comm, fluid.initial.require)
     solver, facts = build_solver(case, comm)
-    device, halo = solver.device, facts.pop("halo") | sent(solver, comm)
+    of = solver.case, solver.slab, solver.geometry.around
+    each = halo_bytes(*of, solver.program.kernels)
+    sent, messages = zip(*comm.allgather(each), strict=True)
+    device = solver.device
+    halo = facts.pop("halo") | {"bytes": list(sent), "messages": max(messages)}
     with solver.exchanger:
         together(comm, solver.fill)
         solver.settle()
         steps = steps or worth_timing(solver, comm)
         timed(solver, comm, steps)
         seconds = tuple(timed(solver, comm, steps) for _ in range(repeats))
-        split, halo["hidden"] = where_time_goes(solver, comm)
-        together(comm, require_finite, solver)
+        split, halo["hidden"] = _where_time_goes(solver, comm)
+        together(comm, _require_finite, solver)
     fluid_cells = sum(comm.allgather(int(solver.geometry.fluid_cells.sum())))
     del solver  # the copy needs its memory
     return Speed(
@@ -102,7 +105,7 @@ def measure(
         fluid_cells=fluid_cells,
         steps=steps,
         seconds=seconds,
-        copy_bandwidth=copy_bandwidth(device, comm),
+        copy_bandwidth=sum(comm.allgather(device.copy_bandwidth(before=comm.barrier))),
         split=split,
     )
 
@@ -133,7 +136,7 @@ def worth_timing(solver: "Solver", comm: Communicator) -> int:
     return steps
 
 
-def where_time_goes(solver: "Solver", comm: Communicator) -> tuple[dict[str, float], float | None]:
+def _where_time_goes(solver: "Solver", comm: Communicator) -> tuple[dict[str, float], float | None]:
     """Seconds of a step by edge, exchange, bulk and host, and the hidden share of the exchange.
 
     Means over the ranks; see StepTimes.
@@ -149,23 +152,10 @@ def where_time_goes(solver: "Solver", comm: Communicator) -> tuple[dict[str, flo
     return split, sum(shares) / len(shares) if shares else None
 
 
-def copy_bandwidth(device: "Device", comm: Communicator) -> float:
-    """Bytes read and written per second by all ranks, which copy at the same time."""
-    return sum(comm.allgather(device.copy_bandwidth(before=comm.barrier)))
-
-
-def require_finite(solver: "Solver") -> None:
-    """NonFiniteError unless the velocities of the slab's first plane are numbers."""
+def _require_finite(solver: "Solver") -> None:
+    """Check the velocities of the slab's first plane."""
     u = solver.fields(("u",), 0, 1)["u"][~solver.solid(0, 1)]
     if not np.isfinite(u).all():
         raise NonFiniteError(
             f"the flow is not finite after {solver.steps} steps; lower its speed", solver.steps
         )
-
-
-def sent(solver: "Solver", comm: Communicator) -> dict[str, Any]:
-    """Bytes that each rank sends in a step, and the largest number of messages of a rank."""
-    of = solver.case, solver.slab, solver.geometry.around
-    each = halo_bytes(*of, solver.program.kernels)
-    counts, messages = zip(*comm.allgather(each), strict=True)
-    return {"bytes": list(counts), "messages": max(messages)}

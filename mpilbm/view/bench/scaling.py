@@ -2,7 +2,6 @@
 
 import os
 import platform
-import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +11,6 @@ from typing import Any
 
 import click
 
-from mpilbm.backends import Device
 from mpilbm.core.errors import CommandError
 from mpilbm.core.machine import cache
 from mpilbm.parallel import launcher
@@ -22,16 +20,23 @@ from mpilbm.parallel.ranks import Serial
 from mpilbm.run.progress import say
 from mpilbm.run.setup import open_device
 from mpilbm.view.bench import exchange_time
-from mpilbm.view.bench.table import HEAD, facts, markdown, require_place, write_json
+from mpilbm.view.bench.table import (
+    HEAD,
+    deliver,
+    facts,
+    markdown,
+    names,
+    problems,
+    require_place,
+)
 from mpilbm.view.bench.variants import (
     DEFAULTS,
+    Row,
     Series,
     Variant,
     dimensions,
     label,
     plan,
-    size_text,
-    with_present_names,
 )
 
 BOX = DEFAULTS | {"setting": "periodic"}
@@ -54,29 +59,18 @@ def bench(
     cannot be combined with it. Raises CommandError before it measures.
     """
     require_place(file)
-    ((kind, size),) = _one_of(kinds, refused)
-    named = {option: options.pop(option) for option in DEFAULTS} | {"size": size}
-    named = with_present_names(comm, named)
-    options.pop("size")
-    series = plan(None, overrides, named, BOX, strong=kind == "strong", **options)
+    (kind, size), *more = ((kind, size) for kind, size in kinds.items() if size is not None)
+    for other in [*(f"--{name}" for name, _ in more), *refused]:
+        raise CommandError(f"--{kind} measures a standard box of the given size; leave out {other}")
+    series = plan(comm, None, overrides, options | {"size": size}, BOX, strong=kind == "strong")
     known = everything(comm) | {"scaling": kind}
     rows = list(Scaling(kind, series).rows(comm))
-    file = file or Path(name(kind, size, comm.size))
+    if file is None:  # a name that no other run uses
+        box, now = size.replace(",", "_"), f"{datetime.now():%Y-%m-%dT%H%M%S}"
+        file = Path(f"{kind}_{box}_{comm.size}ranks_{now}.json")
     on_root(comm, _deliver, known | {"rows": rows}, file)
     if all("problem" in row for row in rows):
         sys.exit(2)
-
-
-def _one_of(kinds: dict[str, str | None], refused: list[str]) -> list[tuple[str, str]]:
-    """The given kind with its size; CommandError if other options are given that exclude it."""
-    given = {kind: size for kind, size in kinds.items() if size is not None}
-    others = [*(f"--{kind}" for kind in list(given)[1:]), *refused]
-    if others:
-        raise CommandError(
-            f"--{next(iter(given))} measures a standard box of the given size; leave out "
-            f"{others[0]}"
-        )
-    return list(given.items())
 
 
 def everything(comm: Communicator) -> dict[str, Any]:
@@ -87,7 +81,7 @@ def everything(comm: Communicator) -> dict[str, Any]:
         file for file in Path(__file__).parents[2].rglob("*") if file.suffix in (".py", ".h")
     )
     kept = {name: value for name, value in os.environ.items() if name.startswith(ENVIRONMENT)}
-    return facts(comm, shlex.join(["mpilbm", *sys.argv[1:]])) | {
+    return facts(comm) | {
         "time": datetime.now().isoformat(timespec="seconds"),
         "nodes": len(set(hosts)),
         "hosts": sorted(set(hosts)),
@@ -95,11 +89,6 @@ def everything(comm: Communicator) -> dict[str, Any]:
         "environment": launcher.settings() | kept,
         "sources": cache.digest(*(file.read_bytes() for file in package)),
     }
-
-
-def name(kind: str, size: str, ranks: int) -> str:
-    """A file name that no other run uses."""
-    return f"{kind}_{size.replace(',', '_')}_{ranks}ranks_{datetime.now():%Y-%m-%dT%H%M%S}.json"
 
 
 @dataclass(frozen=True)
@@ -119,7 +108,7 @@ class Scaling:
     kind: str
     series: Series
 
-    def rows(self, comm: Communicator) -> Iterator[dict[str, Any]]:
+    def rows(self, comm: Communicator) -> Iterator[Row]:
         """A row for each variant, as soon as it is measured; collective."""
         for variant in self.series.variants:
             (row,) = replace(self.series, variants=(variant,)).rows(comm)
@@ -128,13 +117,14 @@ class Scaling:
                 say(comm, f"{label(row)}: efficiency {percent(row['efficiency'])}")
             yield row
 
-    def _alone_and_link(
-        self, variant: Variant, row: dict[str, Any], comm: Communicator
-    ) -> dict[str, Any]:
+    def _alone_and_link(self, variant: Variant, row: Row, comm: Communicator) -> Row:
         """The results of one rank alone, and of the link between the ranks."""
         case = self.series.typed(variant, Path("box.toml"), comm)
         _, device = open_device(case.backend, comm)
-        own = self._own_device(row, device)
+        same = [f"backend.name='{row['backend']}'"]  # as in the run of all ranks
+        if device.index is not None:
+            same.append(f"backend.device={device.index}")
+        own = replace(self.series, backend=None, overrides=(*self.series.overrides, *same))
         *sides, last = row["size"]
         tiny = (TINY,) * dimensions(variant)
         found: dict[str, Any] = {
@@ -142,7 +132,7 @@ class Scaling:
         }
         if self.kind == "strong" and comm.size > 1:
             found["whole"] = self._alone(variant, (*sides, last), own, comm)
-        found["overhead"] = overhead(self._alone(variant, tiny, own, comm), row)
+        found["overhead"] = _overhead(self._alone(variant, tiny, own, comm), row)
         against = next((k for k in ("whole", "alone") if "glups" in found.get(k, ())), None)
         slowest = min(found[against]["glups"]) if against else None
         efficiency = row["glups"] / comm.size / slowest if against else None
@@ -150,29 +140,22 @@ class Scaling:
         halo, _ = case.halo.resolve(comm, device)
         return found | {"link": exchange_time.link(halo, comm, device)}
 
-    def _own_device(self, row: dict[str, Any], device: Device) -> Series:
-        """The series on the device that this rank uses in a run of all ranks."""
-        own = [f"backend.name='{row['backend']}'"]
-        if device.index is not None:
-            own.append(f"backend.device={device.index}")
-        return replace(self.series, backend=None, overrides=(*self.series.overrides, *own))
-
     def _alone(
         self, variant: Variant, size: Sequence[int], series: Series, comm: Communicator
-    ) -> dict[str, Any]:
+    ) -> Row:
         """Figures of a box of this size on each rank by itself, or its `problem`."""
         comm.barrier()
         mine = series.row(variant._replace(size=tuple(size)), Serial())
         every = comm.allgather(mine)
-        problems = [one["problem"] for one in every if "problem" in one]
-        if problems:
-            return {"size": list(size), "problem": problems[0]}
+        for one in every:
+            if "problem" in one:
+                return {"size": list(size), "problem": one["problem"]}
         gathered = {key: [one[key] for one in every] for key in ("glups", "seconds", "steps")}
         cells = {key: mine[key] for key in ("size", "fluid_cells", "bytes_per_update")}
         return cells | gathered | {"copy_bandwidth": [one["copy_bandwidth"] for one in every]}
 
 
-def overhead(tiny: dict[str, Any], row: dict[str, Any]) -> float | None:
+def _overhead(tiny: Row, row: Row) -> float | None:
     """Seconds of a step of the tiny box on the slowest rank, minus those of its memory traffic."""
     if "problem" in tiny:
         return None
@@ -182,26 +165,16 @@ def overhead(tiny: dict[str, Any], row: dict[str, Any]) -> float | None:
 
 
 def _deliver(found: dict[str, Any], file: Path) -> None:
-    """Print a table, then write the JSON: if the disk is full, the table is not lost."""
+    def cells(row: Row) -> list[str]:
+        alone = f"{min(row[row['against']]['glups']):.4g}" if row["against"] else "–"
+        return [*names(row), f"{row['glups']:.4g}", alone, percent(row["efficiency"])]
+
     measured = [row for row in found["rows"] if "problem" not in row]
-    lines = markdown((*HEAD, "GLUPS", "one rank alone", "efficiency"), map(_cells, measured))
-    lines += [f"{label(row)}: {row['problem']}" for row in found["rows"] if "problem" in row]
-    click.echo("\n".join(lines))
-    write_json(found, file)
+    lines = markdown((*HEAD, "GLUPS", "one rank alone", "efficiency"), map(cells, measured))
+    deliver([*lines, *problems(found["rows"])], found, file)
     click.echo(f"wrote {file}")
-
-
-def _cells(row: dict[str, Any]) -> list[str]:
-    texts = [row[key] if key != "size" else size_text(row[key]) for key in HEAD]
-    alone = f"{min(row[row['against']]['glups']):.4g}" if row["against"] else "–"
-    return [*texts, f"{row['glups']:.4g}", alone, percent(row["efficiency"])]
 
 
 def percent(share: float | None) -> str:
     """97.3 %; a dash if it is unknown."""
     return "–" if share is None else f"{100 * share:.1f} %"
-
-
-def digits(value: float) -> str:
-    """Three digits, or all digits before the decimal point."""
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"

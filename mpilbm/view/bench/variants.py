@@ -45,12 +45,12 @@ DEFAULTS = {
     "precision": SINGLE,
     "setting": "periodic,cavity,porous",
 }
-SIDES = {
-    "cpu": {2: 2048, 3: 128},
-    "opencl": {2: 4096, 3: 256},
-    "cuda": {2: 8192, 3: 512},
-}  # cells of the default box
+# Cells along a side of the default box, by dimensions.
+SIDES = {"cpu": {2: 2048, 3: 128}, "opencl": {2: 4096, 3: 256}, "cuda": {2: 8192, 3: 512}}
 LEAST_SIDE = 32
+
+
+Row = dict[str, Any]  # names and figures of a variant, or its `problem`
 
 
 class Variant(NamedTuple):
@@ -83,21 +83,27 @@ class Series:
     repeats: int = 5
     strong: bool = False
 
-    def rows(self, comm: Communicator) -> Iterator[dict[str, Any]]:
+    def rows(self, comm: Communicator) -> Iterator[Row]:
         """A row for each variant, as soon as it is measured; collective."""
         for variant in self.variants:
             row = self.row(variant, comm)
             say(comm, f"{label(row)}: {row.get('problem') or '{glups:.4g} GLUPS'.format(**row)}")
             yield row
 
-    def row(self, variant: Variant, comm: Communicator) -> dict[str, Any]:
+    def row(self, variant: Variant, comm: Communicator) -> Row:
         """Names and figures of a variant, or its `problem`. Collective."""
         row = variant._asdict() | {"setting": variant.setting or str(self.case)}
         with TemporaryDirectory(prefix="mpilbm-") as folder:
             path = self.case or Path(folder, "box.toml")
             try:
                 case = self.typed(variant, path, comm)
-                row |= _names(case)
+                row |= {
+                    "lattice": case.lattice.name,
+                    "collision": ", ".join(fluid.collision.name for fluid in case.fluids),
+                    "layout": case.layout.name,
+                    "precision": f"{case.precision.compute}/{case.precision.storage}",
+                    "size": list(case.domain.size),
+                }
                 if variant.setting == "porous":
                     together(comm, _write_rock, case, self.porosity)
                     row["rock"] = {"tile": TILE, "radius": RADIUS, "porosity": self.porosity}
@@ -175,23 +181,11 @@ def _fits(case: "Case", device: "Device", comm: Communicator) -> bool:
 
 
 def _write_rock(case: "Case", porosity: float) -> None:
-    """Write the mask of a porous box to the folder of its case."""
     solid = tiled_rock(case.domain.size[::-1], porosity)
     np.save(case.directory / MASK, solid, allow_pickle=False)
 
 
-def _names(case: "Case") -> dict[str, Any]:
-    """The names in the case for the parts that a variant may leave open."""
-    return {
-        "lattice": case.lattice.name,
-        "collision": ", ".join(fluid.collision.name for fluid in case.fluids),
-        "layout": case.layout.name,
-        "precision": f"{case.precision.compute}/{case.precision.storage}",
-        "size": list(case.domain.size),
-    }
-
-
-def label(row: dict[str, Any]) -> str:
+def label(row: Row) -> str:
     """The names and the size of a variant."""
     words = [row[key] for key in Variant._fields[:-1]]
     size = row["size"] and size_text(row["size"])
@@ -207,29 +201,20 @@ def size_text(size: Sequence[int]) -> str:
 # ------------------------------------------------------------------------------ command line
 
 
-def with_present_names(comm: Communicator, options: dict[str, Any]) -> dict[str, Any]:
-    """The options of `plan` with the present names of precisions; rank 0 notes earlier ones."""
-    if not options["precision"]:
-        return options
-    given = [name.strip() for name in options["precision"].split(",")]
-    for name in given:
-        if present := EARLIER_PRECISIONS.get(name):
-            say(comm, f"note: --precision: {name} is the earlier name of {present}")
-    return options | {"precision": ",".join(EARLIER_PRECISIONS.get(name, name) for name in given)}
-
-
 def plan(
+    comm: Communicator,
     case: Path | None,
     overrides: Sequence[str],
-    options: dict[str, str | None],
+    options: dict[str, Any],
     defaults: dict[str, str] = DEFAULTS,
-    **more: Any,
+    strong: bool = False,
 ) -> Series:
     """The series of all combinations of the values of options, which are lists with commas.
 
-    `options` holds the texts (or None) for the keys of `defaults` and for `size`; `all` means each
-    existing name. `more` are fields of Series. Raises CommandError for unknown names and for
-    options that a case file sets itself, CaseError if the file is invalid.
+    `options` holds the texts (or None) for the keys of `defaults` and for `size`, where `all` means
+    each existing name, and fields of Series. Raises CommandError for unknown names and for options
+    that a case file sets itself, CaseError if the file is invalid. Rank 0 notes earlier names of
+    precisions.
     """
     for option in ("size", "setting") if case else ():
         if options[option]:
@@ -240,32 +225,37 @@ def plan(
     choices: list[Sequence[str | None]] = []
     for option, default in defaults.items():
         text = options[option] or (None if case else default)
-        choices.append(_listed(option, text) if text else [None])
+        found = [name.strip() for name in text.split(",")] if text else []
+        for name, present in EARLIER_PRECISIONS.items() if option == "precision" else ():
+            if name in found:
+                say(comm, f"note: --precision: {name} is the earlier name of {present}")
+                found = [present if each == name else each for each in found]
+        choices.append(_allowed(option, found) if text else [None])
+    given = options["size"]
+    sizes = [None] if given is None else [_sides(size) for size in given.split(",")]
     variants = []
-    for chosen, sides in product(product(*choices), _sizes(options["size"])):
+    for chosen, sides in product(product(*choices), sizes):
         lattice, collision, layout, precision, setting = chosen
         variant = Variant(lattice, collision, layout, precision, setting)
-        variants.append(variant._replace(size=_cube(sides, variant)))
+        if sides and len(sides) == 1:  # a cube, or in 2D a square
+            sides *= dimensions(variant)
+        variants.append(variant._replace(size=sides))
     base = tomllib.loads(load_case(case, overrides).toml) if case else None
-    return Series(tuple(variants), case, base, () if case else overrides, **more)
+    more = {key: value for key, value in options.items() if key not in (*defaults, "size")}
+    return Series(tuple(variants), case, base, () if case else overrides, strong=strong, **more)
 
 
-def _listed(option: str, text: str) -> list[str]:
-    """The names in a list with commas; CommandError for an unknown name."""
+def _allowed(option: str, found: list[str]) -> list[str]:
+    """The names, or all if they are ["all"]; CommandError for an unknown name."""
     own = {"precision": tuple(PRECISIONS), "setting": SETTINGS}
     kind = {"lattice": "lattices"}.get(option, f"{option}s")
     allowed = own[option] if option in own else names(kind)
-    every = [name for name in allowed if name != "auto"]  # which stands for one of the others
-    found = every if text == "all" else [name.strip() for name in text.split(",")]
+    if found == ["all"]:
+        return [name for name in allowed if name != "auto"]  # which stands for one of the others
     for name in found:
         if name not in allowed:
             raise CommandError(f"--{option} {UnknownName(kind, name, (*allowed, 'all'))}")
-    return list(found)
-
-
-def _sizes(text: str | None) -> list[tuple[int, ...] | None]:
-    """The sizes in a list with commas; one default size without a list."""
-    return [None] if text is None else [_sides(size) for size in text.split(",")]
+    return found
 
 
 def _sides(text: str) -> tuple[int, ...]:
@@ -277,8 +267,3 @@ def _sides(text: str) -> tuple[int, ...]:
             "each side, 128 for a cube (in 2D a square) or 128x64x32, several with commas"
         )
     return tuple(map(int, sides))
-
-
-def _cube(sides: tuple[int, ...] | None, variant: Variant) -> tuple[int, ...] | None:
-    """All sides: a cube, or in 2D a square, if only one is given."""
-    return sides * dimensions(variant) if sides and len(sides) == 1 else sides

@@ -7,7 +7,7 @@ import sys
 import unicodedata
 from difflib import get_close_matches
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import click
 
@@ -77,10 +77,14 @@ class Chapter(NamedTuple):
 
     @property
     def anchors(self) -> list[str]:
-        """Names of the sections, as the pages in HTML call them."""
+        """Names of the sections, as the pages in HTML call them: repeated ones with _1, _2, …"""
         found: list[str] = []
         for match in _HEADING.finditer(without_code(self.text)):
-            found.append(_unused(slug(plain(match[2])), found))
+            base = name = slug(plain(match[2]))
+            number = 0
+            while name in found:
+                name = f"{base}_{(number := number + 1)}"
+            found.append(name)
         return found
 
 
@@ -99,15 +103,6 @@ def slug(title: str) -> str:
     """The anchor of a heading, as Python-Markdown makes it."""
     ascii_only = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
     return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", ascii_only).strip().lower())
-
-
-def _unused(name: str, taken: list[str]) -> str:
-    """The name, with _1, _2, … appended if it is taken."""
-    count, found = 0, name
-    while found in taken:
-        count += 1
-        found = f"{name}_{count}"
-    return found
 
 
 def chapters() -> list[Chapter]:
@@ -134,16 +129,12 @@ def _advice(topic: str, found: list[Chapter]) -> str:
     near = [name for name in names if topic and topic in name]
     near += [name for name in get_close_matches(topic, names, 3, 0.5) if name not in near]
     if near:
-        return f"did you mean {_alternatives(near)}?"
+        *others, last = [f"'{name}'" for name in near]
+        return f"did you mean {' or '.join(filter(None, (', '.join(others), last)))}?"
     holding = [each.name for each in found if topic and topic in plain(each.text).lower()]
     if holding:
         return f"the word occurs in {', '.join(holding)}; try: mpilbm manual {holding[0]}"
     return f"allowed: {', '.join(names)}"
-
-
-def _alternatives(names: list[str]) -> str:
-    quoted = [f"'{name}'" for name in names]
-    return " or ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
 
 
 def contents() -> str:
@@ -180,8 +171,8 @@ def rendered(text: str, colours: bool) -> str:
     usual, most = WIDTH
     width = min(shutil.get_terminal_size().columns, most) if colours else usual
     buffer = io.StringIO()
-    console = Console(file=buffer, force_terminal=colours, width=width,
-                      color_system="standard" if colours else None)  # fmt: skip
+    style: Literal["standard"] | None = "standard" if colours else None
+    console = Console(file=buffer, force_terminal=colours, width=width, color_system=style)
     body = Markdown(for_terminal(text), hyperlinks=False, code_theme="ansi_dark")
     console.print(body)
     return "".join(f"{line.rstrip()}\n" for line in buffer.getvalue().split("\n")[:-1])

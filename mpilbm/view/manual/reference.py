@@ -3,7 +3,7 @@
     python -m mpilbm.view.manual.reference  # writes the chapter; a test compares it
 
 Types, defaults and limits come from the pydantic models, texts from their docstrings and from the
-descriptions and examples of their fields. The units of keys are in `field_units.py`.
+descriptions and examples of their fields. The units of keys are in `fields.py`.
 """
 
 import inspect
@@ -19,14 +19,13 @@ from mpilbm.case.tables.fluids import FluidTable
 from mpilbm.core.files.toml_text import inline, shown
 from mpilbm.core.formulas.parser import FUNCTIONS, NAMES
 from mpilbm.core.formulas.values import GivenVector, Value
-from mpilbm.core.quantity import Quantity, whole_type
+from mpilbm.core.quantity import whole_type
 from mpilbm.core.registry import Parameters, find, names
-from mpilbm.view.manual.field_examples import example
-from mpilbm.view.manual.field_types import allowed, code, quantity_of, tables_in
-from mpilbm.view.manual.field_units import unit
+from mpilbm.view.manual.fields import allowed, code, example, quantity_of, tables_in, unit
 from mpilbm.view.manual.pages import FOLDER, slug
 
 FILE = FOLDER / "case-file.md"
+TEMPLATE = FOLDER / "templates" / "case-file.md"  # of its introduction
 
 # Kind of the registry -> the word for one of its classes in headings.
 KIND_TITLES = {
@@ -48,61 +47,6 @@ KIND_TITLES = {
 }
 _MARKS = re.compile(r"([\\*<>|\[\]#]|(?<!\w)_|_(?!\w))")  # that Markdown may read as such
 
-INTRODUCTION = """\
-# Case file
-
-Every table and key of a case file, with type, default, unit, allowed values and an example. The
-chapter is generated from the models that check a case, by `python -m mpilbm.view.manual.reference`.
-
-A case file is [TOML](https://toml.io). In most tables the key `name` selects a method, and the
-other keys are its parameters. Unknown keys and wrong types are refused, with the nearest valid key.
-`mpilbm new NAME` writes a commented case, `mpilbm check CASE` validates one, and `mpilbm schema`
-prints the same rules as a JSON schema for editors.
-
-## Types and units
-
-| type | written as |
-|---|---|
-| integer | `100` |
-| number | `0.1`, `1e-6` or `100` |
-| boolean | `true` or `false` |
-| string | `"text"` |
-| formula | a string such as `"0.1*sin(2*pi*x/nx)"` |
-| file | a string that ends in `.csv` or `.npy`, or names a dataset, such as `"profile.h5:u"` |
-| list | `[1, 2, 3]`; vectors have one entry per dimension: x, y (and z) |
-| table | `{{name = "trt", magic = 0.25}}`, or a section `[collision]` |
-
-Numbers are in lattice units: lengths in cells, times in steps, densities in units of rho_0 = 1.
-If the case has [`[units]`](#units), keys with one of these units also accept a string with an SI
-unit; the chapter [Units](units.md) describes them:
-
-| unit in the tables below | example |
-|---|---|
-{quantities}
-
-A formula may use the names {names}, the functions {functions}, the operators `+ - * / **`,
-comparisons and parentheses. `x`, `y` and `z` are the coordinates of cell centres in cells, `nx`,
-`ny` and `nz` the numbers of cells, and `t` the time in steps. `t` is available where the
-description says so, `z` and `nz` in three dimensions.
-
-A file `.csv` holds the columns t and one value per component, and a `.npy` or HDF5 dataset holds
-one value per component for each cell of the face. Paths are relative to the folder of the case.
-
-## Top level
-"""
-
-
-def quantities_of_fields() -> list[Quantity]:
-    """The quantities of all fields, in the order of the chapter; those of [units] are last."""
-    types = [
-        whole_type(field)
-        for section in sorted(sections(), key=lambda section: section.path == "units")
-        for cls in models(section.table)
-        for field in cls.model_fields.values()
-    ]
-    found = [quantity_of(each) for each in types]
-    return list(dict.fromkeys(each for each in found if each))
-
 
 class Section(NamedTuple):
     """A part of the chapter: the key path as in TOML, and the description of the table."""
@@ -113,24 +57,25 @@ class Section(NamedTuple):
 
 def chapter() -> str:
     """The whole chapter."""
-    quantities = "\n".join(
+    quantities = [  # in the order of the chapter; those of [units] are last
+        quantity_of(whole_type(field))
+        for section in sorted(sections(), key=lambda section: section.path == "units")
+        for cls in models(section.table)
+        for field in cls.model_fields.values()
+    ]
+    rows = [
         f"| {each.unit} | {_list_of(shown(text) for text in each.examples)} |"
-        for each in quantities_of_fields()
-    )
-    introduction = INTRODUCTION.format(
-        quantities=quantities,
-        names=_list_of(NAMES),
-        functions=_list_of(FUNCTIONS),
-    )
+        for each in dict.fromkeys(quantities)
+        if each
+    ]
+    introduction = TEMPLATE.read_text(encoding="utf-8")
+    introduction = introduction.replace("{quantities}", "\n".join(rows))
+    introduction = introduction.replace("{names}", _list_of(NAMES))
+    introduction = introduction.replace("{functions}", _list_of(FUNCTIONS))
     parts = [introduction, table_of(CaseFile)]
     for section in sections():
         parts += ["", f"## {heading(section)}", "", *_body(section)]
     return "\n".join(parts).rstrip() + "\n"
-
-
-def write() -> None:
-    """Write the chapter."""
-    FILE.write_text(chapter(), encoding="utf-8")
 
 
 def sections() -> list[Section]:
@@ -156,14 +101,9 @@ def _add(found: list[Section], path: str, field: FieldInfo, top: list) -> None:
         for cls in models(table):
             for key, inner in cls.model_fields.items():
                 _add(found, f"{path}.{key}", inner, top)
-            if more := free_keys(cls):
-                found.append(Section(f"{path}.LABEL", more))
-
-
-def free_keys(cls: type[Parameters]) -> type[Parameters] | None:
-    """The table of further keys that the user names; None if there are none."""
-    more = inspect.get_annotations(cls).get("__pydantic_extra__")
-    return get_args(more)[1] if more else None
+            # the table of further keys that the user names
+            if more := inspect.get_annotations(cls).get("__pydantic_extra__"):
+                found.append(Section(f"{path}.LABEL", get_args(more)[1]))
 
 
 def models(table: type[Parameters] | str) -> list[type[Parameters]]:
@@ -177,8 +117,7 @@ def heading(section: Section) -> str:
     return f"{several}`[{section.path}]`"
 
 
-def anchor(table: type[Parameters] | str) -> str:
-    """The anchor of the section of a table or kind."""
+def _anchor(table: type[Parameters] | str) -> str:
     return next(slug(heading(section)) for section in sections() if section.table == table)
 
 
@@ -189,10 +128,13 @@ def _body(section: Section) -> list[str]:
     classes = {name: find(kind, name) for name in names(kind)}
     links = ", ".join(f"[`{name}`](#{slug(f'{title} {name}')})" for name in classes)
     lines = [f"`name` selects one of: {links}."]
-    common = _common(list(classes.values()))
+    first, *others = classes.values()
+    common = []  # keys that all classes have, with the same row
+    for key in _keys(first) if others else ():
+        if all(key in _keys(cls) and row(cls, key) == row(first, key) for cls in others):
+            common.append(key)
     if common:
-        some = next(iter(classes.values()))
-        lines += ["", f"Keys of every {title}:", "", table_of(some, common)]
+        lines += ["", f"Keys of every {title}:", "", table_of(first, common)]
     for name, cls in classes.items():
         own = [key for key in _keys(cls) if key not in common]
         lines += ["", f"### {title} `{name}`", "", prose(cls), ""]
@@ -202,18 +144,6 @@ def _body(section: Section) -> list[str]:
 
 def _keys(cls: type[Parameters]) -> list[str]:
     return [key for key in cls.model_fields if key != "name"]
-
-
-def _common(classes: list[type[Parameters]]) -> list[str]:
-    """The keys that all classes have, with the same row."""
-    first = {key: row(classes[0], key) for key in _keys(classes[0])}
-    if len(classes) < 2:
-        return []
-    return [
-        key
-        for key, text in first.items()
-        if all(key in _keys(cls) and row(cls, key) == text for cls in classes[1:])
-    ]
 
 
 def prose(cls: type[Parameters]) -> str:
@@ -236,9 +166,8 @@ def escaped(text: str) -> str:
 
 def table_of(cls: type[Parameters], keys: list[str] | None = None) -> str:
     """A Markdown table with one row for each key."""
-    lines = ["| key | type | default | unit | allowed | meaning | example |",
-             "|---|---|---|---|---|---|---|"]  # fmt: skip
-    return "\n".join([*lines, *(row(cls, key) for key in keys or _keys(cls))])
+    head = "| key | type | default | unit | allowed | meaning | example |"
+    return "\n".join([head, 7 * "|---" + "|", *(row(cls, key) for key in keys or _keys(cls))])
 
 
 def row(cls: type[Parameters], key: str) -> str:
@@ -246,7 +175,7 @@ def row(cls: type[Parameters], key: str) -> str:
     field = cls.model_fields[key]
     cells = [
         f"`{key}`",
-        type_text(whole_type(field)),
+        " or ".join(dict.fromkeys(_types(whole_type(field)))),
         _default(field),
         unit(cls, key),
         allowed(field),
@@ -256,12 +185,8 @@ def row(cls: type[Parameters], key: str) -> str:
     return f"| {' | '.join(cell.replace(chr(10), ' ') for cell in cells)} |"
 
 
-def type_text(of: Any) -> str:
-    """The type of a value in the words of the introduction."""
-    return " or ".join(dict.fromkeys(_types(of)))
-
-
 def _types(of: Any, plural: bool = False) -> list[str]:
+    """The types of a value in the words of the introduction."""
     origin, inner = get_origin(of), get_args(of)
     end = "s" if plural else ""
     if of == Value:
@@ -270,15 +195,11 @@ def _types(of: Any, plural: bool = False) -> list[str]:
         return ["list of numbers, formulas", "file"]
     if origin is Annotated:
         kinds = [note.kind for note in inner[1:] if hasattr(note, "kind")]
-        if kinds:
-            link = f"[{KIND_TITLES[kinds[0]]}](#{anchor(kinds[0])})"
-            return [f"table{end}: {link}"]
-        return _types(inner[0], plural)
+        links = [f"table{end}: [{KIND_TITLES[kind]}](#{_anchor(kind)})" for kind in kinds]
+        return links[:1] or _types(inner[0], plural)
     if origin in (Union, UnionType):
-        if {get_args(each)[0] if get_origin(each) is Annotated else each for each in inner} == {
-            float,
-            str,
-        }:  # a Value whose discriminator is in the metadata of its field
+        plain = {get_args(each)[0] if get_origin(each) is Annotated else each for each in inner}
+        if plain == {float, str}:  # a Value whose discriminator is in the metadata of its field
             return [f"number{end}", f"formula{end}"]
         return [text for each in inner if each is not type(None) for text in _types(each, plural)]
     if origin is tuple:
@@ -288,7 +209,7 @@ def _types(of: Any, plural: bool = False) -> list[str]:
     if origin is Literal:
         return [text for each in inner for text in _types(type(each), plural)]
     if isinstance(of, type) and issubclass(of, Parameters):
-        return [f"[table{end}](#{anchor(of)})"]
+        return [f"[table{end}](#{_anchor(of)})"]
     return [{bool: "boolean", int: "integer", float: "number", str: "string"}[of] + end]
 
 
@@ -308,4 +229,4 @@ def _list_of(words: Iterable[object]) -> str:
 
 
 if __name__ == "__main__":
-    write()
+    FILE.write_text(chapter(), encoding="utf-8")

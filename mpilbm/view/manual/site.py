@@ -16,13 +16,10 @@ SERVE = "python -m http.server --directory"
 INSTALL = "pip install 'mpilbm[docs]', or pip install 'mkdocs-material>=9'"
 # Broken links and anchors, and chapters missing from the list, are errors.
 VALIDATION = {
-    "nav": {"omitted_files": "warn", "not_found": "warn", "absolute_links": "warn"},
-    "links": {
-        "not_found": "warn",
-        "anchors": "warn",
-        "absolute_links": "warn",
-        "unrecognized_links": "warn",
-    },
+    "nav": dict.fromkeys(("omitted_files", "not_found", "absolute_links"), "warn"),
+    "links": dict.fromkeys(
+        ("not_found", "anchors", "absolute_links", "unrecognized_links"), "warn"
+    ),
 }
 
 
@@ -97,7 +94,7 @@ def configuration(directory: Path) -> dict:
         "site_name": f"mpilbm {__version__}",
         "docs_dir": str(FOLDER),
         "site_dir": str(directory),
-        "exclude_docs": "*.py\n__pycache__/",
+        "exclude_docs": "*.py\n__pycache__/\ntemplates/",
         "strict": True,
         "nav": navigation(),
         "theme": {

@@ -1,48 +1,44 @@
-"""Plots of a run: slices of a snapshot, profiles, statistics, and curves over time.
+"""Plots of a run: slices of a snapshot, profiles, statistics, curves over time, and films.
 
 Plots are in lattice units: lengths in cells, times in steps; with [units] in SI. Slices are in the
 middle of the box (the plane of the middle cell, or the mean of the two planes next to the middle)
-or of a body, see middles.py. Solid cells are grey.
+or of a body, see planes.py. Solid cells are grey.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from os.path import isdir
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from mpilbm.core.errors import CommandError
 from mpilbm.core.files.file_origin import METADATA
+from mpilbm.outputs.drawing import film
 from mpilbm.outputs.drawing.figures import fit
 from mpilbm.storage.directory import make_folder
-from mpilbm.storage.files import replaced
-from mpilbm.view.plot.cuts import cuts_of
-from mpilbm.view.plot.monitor import monitor_figure, monitor_figures, read_monitor
+from mpilbm.storage.files import replaced, require_replaceable
+from mpilbm.view.plot.panels import pyplot
+from mpilbm.view.plot.planes import cuts_of
 from mpilbm.view.plot.profiles import Comparison, comparison_figure, profile_figure
 from mpilbm.view.plot.slices import (
     draw_speed,
     draw_vorticity,
     field_figure,
     fluid_fields,
+    limits_of,
+    planes_of,
     slice_figure,
 )
-from mpilbm.view.plot.statistics_profiles import of_statistics
-from mpilbm.view.plot.time_series import (
-    forces_figure,
-    nusselt_figure,
-    permeability_figure,
-    probe_figure,
-    residual_figure,
-)
-from mpilbm.view.plot.wall_profiles import is_wall_reference
+from mpilbm.view.plot.statistics_profiles import is_wall_reference, of_statistics
+from mpilbm.view.plot.time_series import of_tables
 from mpilbm.view.results.run import Run, open_run
 from mpilbm.view.results.snapshot import view
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-
 NARROW = 4.8  # inches; text of 9 points is readable on a screen of 400 pixels
+FILMED = "u"  # the field of a film, by default
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,20 +70,19 @@ def draw(
     file cannot be read or written.
     """
     plt, choice = pyplot(), choice or Choice()
-    directory = Path(directory)
     target = Path(target or directory)
     run = open_run(directory)
     walls = [Path(path) for path in references if is_wall_reference(Path(path))]
-    others = [path for path in references if Path(path) not in walls]
+    others = [Path(path) for path in references if Path(path) not in walls]
     if choice.field is not None and walls:
         raise CommandError("--field draws one field only; remove it, or --reference")
     figures, sentences = _of_snapshot(plt, run, others, reynolds, choice)
     if choice.field is None:
-        for more, lines in (of_statistics(plt, run, walls, choice.across),
-                            _of_tables(plt, run, choice.across)):  # fmt: skip
-            figures, sentences = figures | more, sentences + lines
+        of_walls, lines = of_statistics(plt, run, walls, choice.across)
+        of_time, more = of_tables(plt, run, choice.across)
+        figures, sentences = figures | of_walls | of_time, sentences + lines + more
     if not figures:
-        last_snapshot(directory)  # reports what is missing
+        run.snapshots.file()  # reports what is missing
     make_folder(target)
     if choice.across == 1:
         for figure in figures.values():
@@ -100,98 +95,31 @@ def draw(
 
 
 def _of_snapshot(
-    plt: Any,
-    run: Run,
-    references: Sequence[Path | str],
-    reynolds: float | None,
-    choice: Choice,
+    plt: Any, run: Run, references: Sequence[Path], reynolds: float | None, choice: Choice
 ) -> "tuple[dict[str, Figure], list[str]]":
-    """Figures of one snapshot by name."""
+    """Figures of one snapshot by name, and lines of text."""
     if choice.step is None and not len(run.steps) and not (references or choice.field):
         return {}, []
-    path = (
-        last_snapshot(run.directory)
-        if choice.step is None
-        else run.snapshots.file(choice.step).path
-    )
-    with view(path) as snapshot:
+    across, field = choice.across, choice.field
+    files = run.snapshots.files
+    step = max(files, default=0) if choice.step is None else choice.step
+    if step not in files:
+        run.snapshots.file(choice.step)  # reports what is missing
+    with view(files[step]) as snapshot:
         cuts = cuts_of(snapshot, choice.plane)
-        if choice.field is not None:
-            return {
-                choice.field: field_figure(plt, snapshot, cuts, choice.field, across=choice.across)
-            }, []
+        if field is not None:
+            return {field: field_figure(plt, snapshot, cuts, field, across=across)}, []
         comparisons = [Comparison.read(path, snapshot, reynolds) for path in references]
         figures = {
-            "speed": slice_figure(plt, snapshot, draw_speed, cuts, choice.across),
-            "vorticity": slice_figure(plt, snapshot, draw_vorticity, cuts, choice.across),
-            "profiles": profile_figure(plt, snapshot, choice.across),
+            "speed": slice_figure(plt, snapshot, draw_speed, cuts, across),
+            "vorticity": slice_figure(plt, snapshot, draw_vorticity, cuts, across),
+            "profiles": profile_figure(plt, snapshot, across),
         }
         for name in fluid_fields(snapshot):
-            figures[name] = field_figure(plt, snapshot, cuts, name, across=choice.across)
+            figures[name] = field_figure(plt, snapshot, cuts, name, across=across)
         if comparisons:
-            figures["comparison"] = comparison_figure(plt, snapshot, comparisons, choice.across)
+            figures["comparison"] = comparison_figure(plt, snapshot, comparisons, across)
     return figures, [comparison.sentence() for comparison in comparisons]
-
-
-def _of_tables(plt: Any, run: Run, across: int | None) -> "tuple[dict[str, Figure], list[str]]":
-    """Figures of the tables of a run by name."""
-    figures: dict[str, Any] = {}
-    sentences: list[str] = []
-    for name in run.tables:
-        if name == "monitor":
-            curves = read_monitor(run.directory / "monitor.csv")
-            if across == 1:
-                figures |= monitor_figures(plt, curves)
-            else:
-                figures[name] = monitor_figure(plt, curves, run.title, across) if curves else None
-        elif name.startswith("forces_"):
-            found = forces_figure(plt, run, name.removeprefix("forces_"))
-            figures[name], lines = found or (None, [])
-            sentences += lines
-        elif name == "permeability":
-            figures[name], lines = permeability_figure(plt, run)
-            sentences += lines
-        elif name == "nusselt" or name.startswith("nusselt_"):
-            figures[name] = nusselt_figure(plt, run, name)
-        elif name == "steady":
-            figures[name] = residual_figure(plt, run)
-        elif name.startswith("probe_"):
-            figures[name] = probe_figure(plt, run, name)
-    return {name: figure for name, figure in figures.items() if figure is not None}, sentences
-
-
-def pyplot() -> Any:
-    """The module pyplot of Matplotlib, with a backend that needs no display."""
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise CommandError(
-            "plot needs matplotlib, which is not installed; pip install 'mpilbm[plot]'"
-        ) from error
-    matplotlib.rcdefaults()  # a file matplotlibrc in the current folder can make it start LaTeX
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    plt.rcParams.update({
-        "font.size": 9, "axes.titlesize": 10, "axes.spines.top": False, "axes.spines.right": False,
-        "text.parse_math": False,
-        "figure.constrained_layout.use": True, "savefig.dpi": 150, "legend.frameon": False,
-    })  # fmt: skip
-    return plt
-
-
-def last_snapshot(directory: Path) -> Path:
-    """The snapshot of the latest step in an output folder."""
-    if not isdir(directory):
-        raise CommandError(f"{directory}: no such folder; name the output folder of a run")
-    files = directory.glob("snapshot_[0-9]*.vtkhdf")
-    last = max(files, key=lambda file: (len(file.name), file.name), default=None)
-    if last is None:
-        raise CommandError(
-            f"{directory}: holds no snapshot_*.vtkhdf; add an [[output]] with name = 'snapshot' to "
-            "the case and run it"
-        )
-    return last
 
 
 def _save(plt: Any, figure: "Figure", path: Path, kind: str) -> Path:
@@ -204,3 +132,47 @@ def _save(plt: Any, figure: "Figure", path: Path, kind: str) -> Path:
     finally:
         plt.close(figure)
     return path
+
+
+def draw_film(
+    directory: Path | str, target: Path | str | None = None, choice: Choice | None = None
+) -> Path:
+    """Write `<field>.mp4`, or .gif without imageio-ffmpeg, of all snapshots; returns its path.
+
+    The colours have the same range in all pictures. Raises CommandError if there are fewer than
+    two snapshots, or no package that writes films.
+    """
+    plt, choice = pyplot(), choice or Choice()
+    run, name, ending = open_run(directory), choice.field or FILMED, film.ending()
+    if ending is None:
+        raise CommandError(f"--{film.MISSING}")
+    paths = list(run.snapshots.files.values())
+    if len(paths) < 2:
+        raise CommandError(
+            f"{run.directory}: holds {len(paths)} snapshots; a film needs two or more; write "
+            "snapshots more often"
+        )
+    with view(paths[-1]) as snapshot:
+        cuts = cuts_of(snapshot, choice.plane)  # the same in all pictures
+    limits = []
+    for path in paths:
+        with view(path) as snapshot:
+            limits.append(limits_of(planes_of(snapshot, cuts, name)))
+    ends = min(low for low, _ in limits), max(high for _, high in limits)
+    folder = Path(target or directory)
+    make_folder(folder)
+    made = folder / f"{name}{ending}"
+    require_replaceable(made)
+    with TemporaryDirectory() as frames:
+        pictures = []
+        for number, path in enumerate(paths):
+            with view(path) as snapshot:
+                figure = field_figure(plt, snapshot, cuts, name, ends)
+            pictures.append(Path(frames, f"{number:06d}.png"))
+            figure.savefig(pictures[-1], format="png")
+            plt.close(figure)
+        try:
+            film.write_film(made, pictures)
+        except OSError as error:
+            raise CommandError(f"{made}: {error}; choose a folder with --output") from None
+    return made

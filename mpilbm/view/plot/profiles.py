@@ -5,6 +5,7 @@ A reference is a CSV file (comment lines begin with #). The first column is a co
 `u`, `v`, `w` or, one for each Reynolds number, `u_Re100`, `u_Re400`, … . Empty entries are ignored.
 """
 
+import csv
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,14 +16,61 @@ import numpy as np
 from mpilbm.case.case import Case, recorded_case
 from mpilbm.case.checks import norm
 from mpilbm.core.errors import CommandError
+from mpilbm.core.files.input_text import NotATextFile, read_text
+from mpilbm.core.printable import one_line
 from mpilbm.core.units import reynolds as reynolds_number
-from mpilbm.view.plot.middles import half_way, through_fluid
 from mpilbm.view.plot.panels import COLOURS, panels
-from mpilbm.view.plot.references import cited, interpolate, read_reference
+from mpilbm.view.plot.planes import half_way, through_fluid
 from mpilbm.view.results.snapshot import View
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+COORDINATES = ("x", "y", "z", "yplus")
+
+
+def cited(path: Path) -> str:
+    """The authors and the year of a reference file: its line "# CITE: …", or its name."""
+    for line in read_text(path).splitlines():
+        if line.startswith("# CITE:"):
+            return one_line(line.removeprefix("# CITE:").strip(), 60)
+    return path.stem
+
+
+def read_reference(path: Path) -> tuple[list[str], np.ndarray]:
+    """Column names and numbers (points, columns) of a reference file; empty entries become nan."""
+    try:
+        lines = read_text(path).splitlines()
+        lines = [line for line in lines if line.strip() and not line.startswith("#")]
+        names, *rows = csv.reader(lines)
+        table = np.array([[float(entry or "nan") for entry in row] for row in rows])
+    except (NotATextFile, OSError, ValueError) as error:
+        raise CommandError(
+            f"{path}: cannot be read as a reference ({error}); allowed: a line of column names, "
+            "then lines of as many numbers, as in cases/reference"
+        ) from error
+    if not rows:
+        raise CommandError(f"{path}: has column names but no points below them")
+    if names[0] not in COORDINATES:
+        raise CommandError(
+            f"{path}: the columns are {','.join(names)}; a reference has a coordinate x, y or z, "
+            "then u, v, w or u_Re<number>, …; or yplus, then Uplus, uu, vv, ww, uv"
+        )
+    return names, table
+
+
+def interpolate(x: np.ndarray, values: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Cubic Lagrange interpolation through the four nearest points, with an error of O(h^4)."""
+    order = min(4, len(x))
+    first = np.clip(np.searchsorted(x, at) - order // 2, 0, len(x) - order)
+    near = first[:, None] + np.arange(order)
+    result = np.zeros(len(at))
+    for k in range(order):
+        others = np.delete(near, k, axis=1)
+        apart = x[near[:, [k]]] - x[others]
+        result += values[near[:, k]] * ((at[:, None] - x[others]) / apart).prod(axis=1)
+    return result
+
 
 AXES, COMPONENTS = "xyz", "uvw"
 
@@ -53,11 +101,8 @@ def profile_figure(plt: Any, snapshot: View, across: int | None = None) -> "Figu
             marker = "o" if len(position) == 1 else None
             panel.plot(position, u[:, k], marker=marker, color=COLOURS[k], label=f"u_{AXES[k]}")
         metres = snapshot.label("", " m")
-        others = [
-            f"{AXES[k]} = {snapshot.middle(k, line[2 - k]):g}{metres}"
-            for k in range(count)
-            if k != axis
-        ]
+        middles = {k: snapshot.middle(k, line[2 - k]) for k in range(count) if k != axis}
+        others = [f"{AXES[k]} = {middle:g}{metres}" for k, middle in middles.items()]
         length, speed = snapshot.label("cells", "m"), snapshot.label("cells per step", "m/s")
         panel.set(title="along " + ", ".join(others), xlabel=f"{AXES[axis]} ({length})")
         panel.set(ylabel=f"velocity ({speed})")
@@ -85,27 +130,31 @@ class Comparison:
     velocity: np.ndarray  # (n,)
 
     @classmethod
-    def read(cls, path: Path | str, snapshot: View, reynolds: float | None = None) -> "Comparison":
+    def read(cls, path: Path, snapshot: View, reynolds: float | None = None) -> "Comparison":
         """The centre line of a snapshot, and the column of its (or the given) Reynolds number."""
         case = recorded_case(snapshot.case, snapshot.path)
-        lid = lid_speed(case, snapshot.path)
-        names, table = read_reference(Path(path))
+        lid = _lid_speed(case, snapshot.path)
+        names, table = read_reference(path)
         axis = AXES.index(names[0])
         if axis >= case.dimensions:
             raise CommandError(f"{path}: is along {names[0]}, but the case has two dimensions")
-        low, high = walls(case, axis)
+        low, high = _walls(case, axis)
         own = reynolds or reynolds_number(case.fluids[0].viscosity, high - low, lid)
-        column, component = pick_column(Path(path), names, own)
+        column, component = pick_column(path, names, own)
         points = table[:, [0, column]]
         points = points[~np.isnan(points[:, 1])]
         if not ((points[:, 0] > 0) & (points[:, 0] < 1)).any():
             raise CommandError(f"{path}: no points between the walls, at 0 < {names[0]} < 1")
         position, u = centre_line(snapshot, axis)
         return cls(
-            path=Path(path), axis=axis, component=component, reynolds=own,
-            points=points, position=(position / snapshot.cell - low) / (high - low),
+            path=path,
+            axis=axis,
+            component=component,
+            reynolds=own,
+            points=points,
+            position=(position / snapshot.cell - low) / (high - low),
             velocity=u[:, component] / snapshot.velocity / lid,
-        )  # fmt: skip
+        )
 
     @property
     def cited(self) -> str:
@@ -129,7 +178,7 @@ class Comparison:
         )
 
 
-def lid_speed(case: Case, path: Path) -> float:
+def _lid_speed(case: Case, path: Path) -> float:
     """The largest constant speed of a boundary of the case; formulas and files count as 0."""
     boundaries = [*case.boundaries, *(body.boundary for body in case.bodies)]
     velocities = [getattr(boundary, "velocity", None) for boundary in boundaries]
@@ -142,7 +191,7 @@ def lid_speed(case: Case, path: Path) -> float:
     return lid
 
 
-def walls(case: Case, axis: int) -> tuple[float, float]:
+def _walls(case: Case, axis: int) -> tuple[float, float]:
     """Positions of the walls normal to an axis: half a cell beyond the last cells, or in them."""
     at: dict[str, str] = {}
     for boundary in case.boundaries:

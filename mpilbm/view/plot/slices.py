@@ -6,50 +6,39 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mpilbm.outputs.drawing.figures import SIGNED, colours_of
-from mpilbm.view.plot.cuts import AXES, Cut
+from mpilbm.view.plot.planes import AXES, Cut
 from mpilbm.view.results.snapshot import View
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# velocity along both axes of a plane, speed, and vorticity normal to it; masked in solids
-Slice = list[np.ma.MaskedArray]
-
 SOLID = "0.65"
 SLIM = 0.25  # of the longest side of all panels; a narrower panel has at most two numbers
-# of fields without [units]
-FIELD_UNITS = {"rho": "rho_0", "u": "cells per step", "vorticity": "per step",
-               "q": "per step^2", "pressure": "rho_0 cells^2/step^2"}  # fmt: skip
+FIELD_UNITS = {  # of fields without [units]
+    "rho": "rho_0",
+    "u": "cells per step",
+    "vorticity": "per step",
+    "q": "per step^2",
+    "pressure": "rho_0 cells^2/step^2",
+}
 
 
 def slice_figure(
-    plt: Any,
-    snapshot: View,
-    draw_slice: Callable,
-    cuts: list[Cut],
-    across: int | None = None,
+    plt: Any, snapshot: View, draw_slice: Callable, cuts: list[Cut], across: int | None = None
 ) -> "Figure":
-    """A figure with a panel for each plane and one colour bar."""
+    """A figure with a panel for each plane and one colour bar.
+
+    `draw_slice` draws the planes, and returns an image, and the label and ends of its colour bar.
+    """
     figure, axes = _panels(plt, _sides(snapshot, cuts), across)
     image, label, extend = draw_slice(snapshot, axes, cuts)
-    _finish(snapshot, figure, axes, cuts)
-    _colour_bar(figure, image, axes, across, label=label, extend=extend)
-    return figure
-
-
-def _colour_bar(
-    figure: "Figure", image: Any, axes: "list[Axes]", across: int | None, **options: Any
-) -> None:
-    """At the right of the panels, or below panels in a narrow column."""
     place: dict[str, Any] = {"location": "bottom", "aspect": 30} if across == 1 else {}
-    bar = figure.colorbar(image, ax=axes, shrink=0.9, pad=0.02, panchor=False, **place, **options)
+    bar = figure.colorbar(
+        image, ax=axes, shrink=0.9, pad=0.02, panchor=False, label=label, extend=extend, **place
+    )
     if across == 1:
         bar.ax.locator_params(nbins=5)  # long numbers side by side
-
-
-def _finish(snapshot: View, figure: "Figure", axes: "list[Axes]", cuts: list[Cut]) -> None:
-    """Limits, names and units of the axes, and the titles."""
     unit, metres = snapshot.label("cells", "m"), snapshot.label("", " m")
     sides = _sides(snapshot, cuts)
     longest = max(map(max, sides))
@@ -63,18 +52,18 @@ def _finish(snapshot: View, figure: "Figure", axes: "list[Axes]", cuts: list[Cut
         if snapshot.dimensions == 3:
             axis.set_title(f"{AXES[cut.normal]} = {cut.position:g}{metres}")
     figure.suptitle(f"{snapshot.title}\n{snapshot.time}", fontsize=10)
+    return figure
 
 
 def fluid_fields(snapshot: View) -> list[str]:
     """The fields that show where the fluids are, of coupled fluids and phases; or scalars."""
     if "coupling" not in snapshot.case:
-        return [label for label in scalar_labels(snapshot) if label in snapshot.fields]
+        return [label for label in _scalar_labels(snapshot) if label in snapshot.fields]
     own = [name for name in snapshot.fields if name == "phi" or name.startswith("rho_")]
     return own or [name for name in snapshot.fields if name == "rho"]
 
 
-def scalar_labels(snapshot: View) -> list[str]:
-    """The labels of the scalars of the case."""
+def _scalar_labels(snapshot: View) -> list[str]:
     return [str(table["label"]) for table in snapshot.case.get("scalar", ())]
 
 
@@ -106,22 +95,23 @@ def field_figure(
     """
     stored = snapshot.field(name)
     vector = stored.ndim == 4
-    figure, axes = _panels(plt, _sides(snapshot, cuts), across)
     planes = planes_of(snapshot, cuts, name)
     low, high = limits or limits_of(planes)
-    own = name in scalar_labels(snapshot)  # a scalar has a unit of its own
+    own = name in _scalar_labels(snapshot)  # a scalar has a unit of its own
     colours = colours_of(low, high, name in SIGNED and not (own or vector))._asdict()
     level = 0.0 if low < 0 < high else (low + high) / 2
-    for axis, cut, plane in zip(axes, cuts, planes, strict=True):
-        extent = _extent(snapshot, cut)
-        image = axis.imshow(plane, origin="lower", extent=extent, **colours)
-        if "coupling" in snapshot.case and min(plane.shape) > 1 and high > low:
-            axis.contour(plane, levels=[level], extent=extent, colors="black", linewidths=0.7)
-    _finish(snapshot, figure, axes, cuts)
     unit = stored.text("unit") or FIELD_UNITS.get(name.partition("_")[0], "1")
     label = f"|{name}|" if vector else name
-    _colour_bar(figure, image, axes, across, label=label if own else f"{label} ({unit})")
-    return figure
+
+    def draw_field(snapshot: View, axes: "list[Axes]", cuts: list[Cut]) -> tuple[Any, str, str]:
+        for axis, cut, plane in zip(axes, cuts, planes, strict=True):
+            image = _image(axis, snapshot, cut, plane, **colours)
+            if "coupling" in snapshot.case and min(plane.shape) > 1 and high > low:
+                extent = image.get_extent()
+                axis.contour(plane, levels=[level], extent=extent, colors="black", linewidths=0.7)
+        return image, label if own else f"{label} ({unit})", "neither"
+
+    return slice_figure(plt, snapshot, draw_field, cuts, across)
 
 
 def _sides(snapshot: View, cuts: list[Cut]) -> list[tuple[float, float]]:
@@ -153,8 +143,11 @@ def _panels(
     return figure, list(axes.flat)
 
 
-def slice_of(snapshot: View, cut: Cut) -> Slice:
-    """Velocity, speed and vorticity in a plane, with rows along `up` and columns along `across`."""
+def slice_of(snapshot: View, cut: Cut) -> list[np.ma.MaskedArray]:
+    """Velocity along both axes of a plane, speed, and vorticity normal to it; masked in solids.
+
+    Rows are along `up`, columns along `across`.
+    """
     u, solid = cut.mean(snapshot.u), cut.solid(snapshot)
     across, up = cut.across, cut.up
     sign = -1 if cut.normal == 1 else 1  # (x, z, y) is left-handed
@@ -170,12 +163,11 @@ def _slope(field: np.ndarray, axis: int, spacing: float) -> np.ndarray:
 
 
 def draw_speed(snapshot: View, axes: "list[Axes]", cuts: list[Cut]) -> tuple[Any, str, str]:
-    """Draw speed and streamlines; returns the image, its label, and the ends of the colour bar."""
+    """Draw speed and streamlines."""
     slices = [slice_of(snapshot, cut) for cut in cuts]
     top = max(float(speed.max() or 0) for _, _, speed, _ in slices) or 1.0
     for axis, cut, (across, up, speed, _) in zip(axes, cuts, slices, strict=True):
-        extent = _extent(snapshot, cut)
-        image = axis.imshow(speed, origin="lower", extent=extent, vmin=0, vmax=top, cmap="viridis")
+        image = _image(axis, snapshot, cut, speed, vmin=0, vmax=top, cmap="viridis")
         moving = max(abs(across).max(), abs(up).max()) > 1e-3 * top
         if min(speed.shape) >= 8 and moving:
             x, y = snapshot.centres(cut.across), snapshot.centres(cut.up)
@@ -187,21 +179,19 @@ def draw_speed(snapshot: View, axes: "list[Axes]", cuts: list[Cut]) -> tuple[Any
     return image, f"speed |u| ({unit})", "neither"
 
 
-def _extent(snapshot: View, cut: Cut) -> tuple[float, float, float, float]:
-    """The ends of a plane along its axes, for imshow."""
-    return *snapshot.ends(cut.across), *snapshot.ends(cut.up)
+def _image(axis: "Axes", snapshot: View, cut: Cut, plane: np.ndarray, **colours: Any) -> Any:
+    """Draw the values of a plane between its ends."""
+    extent = *snapshot.ends(cut.across), *snapshot.ends(cut.up)
+    return axis.imshow(plane, origin="lower", extent=extent, **colours)
 
 
 def draw_vorticity(snapshot: View, axes: "list[Axes]", cuts: list[Cut]) -> tuple[Any, str, str]:
-    """Draw vorticity, with a colour scale to the 98th percentile; returns as draw_speed."""
+    """Draw vorticity, with a colour scale to the 98th percentile."""
     slices = [slice_of(snapshot, cut) for cut in cuts]
     sizes = np.concatenate([abs(vorticity.compressed()) for *_, vorticity in slices])
     top = float(np.percentile(sizes, 98)) if sizes.size else 0.0
     top = top or float(sizes.max(initial=0)) or 1.0
     for axis, cut, (*_, vorticity) in zip(axes, cuts, slices, strict=True):
-        extent = _extent(snapshot, cut)
-        image = axis.imshow(
-            vorticity, origin="lower", extent=extent, vmin=-top, vmax=top, cmap="RdBu_r"
-        )
+        image = _image(axis, snapshot, cut, vorticity, vmin=-top, vmax=top, cmap="RdBu_r")
     unit = snapshot.label("per step", "1/s")
     return image, f"vorticity normal to the plane ({unit})", "both"

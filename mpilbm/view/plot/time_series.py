@@ -1,50 +1,157 @@
-"""Curves over time: forces with mean, rms and Strouhal number, permeability, residual, probes."""
+"""Curves of tables over time: monitor, forces with mean, rms and Strouhal number, probes, …"""
 
 import re
+from collections.abc import Callable
 from math import sqrt
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from mpilbm.core.units import counted, si_text
+from mpilbm.core.units import counted, lattice_text, si_text
 from mpilbm.outputs.drawing.figures import last_half, show_range
+from mpilbm.outputs.monitor import dimensions_of, si_columns
 from mpilbm.outputs.nusselt import supplied
 from mpilbm.storage.csv_log import COEFFICIENTS, short
 from mpilbm.view.plot.frequencies import Oscillation, oscillation
-from mpilbm.view.plot.panels import COLOURS, plain_logarithms
+from mpilbm.view.plot.panels import COLOURS, SINGLE, over_time, panels, plain_logarithms
 from mpilbm.view.plot.slices import FIELD_UNITS
 from mpilbm.view.results.run import Run
 from mpilbm.view.results.tables import Table
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from mpilbm.case.case import Case
     from mpilbm.outputs.body_forces import BodyForces
 
+MONITOR = 3.3, 2.3  # inches of a panel
 MOST_CURVES = 8
 ROUND_OFF = 1e-6  # of the force; its components in float32 have this error
+TIMES = ("step", "time", "time_s")  # columns that are not drawn
+
+Columns = dict[str, np.ndarray]
+Drawn: TypeAlias = "tuple[Figure | None, list[str]]"  # a figure, if there is one, and lines of text
 
 
-def forces_figure(plt: Any, run: Run, label: str) -> "tuple[Figure, list[str]] | None":
+def of_tables(plt: Any, run: Run, across: int | None) -> "tuple[dict[str, Figure], list[str]]":
+    """Figures of the tables of a run by name, and lines of text."""
+    figures: dict[str, Any] = {}
+    sentences: list[str] = []
+    for name in run.tables:
+        if name == "monitor":
+            table = run.table(name)
+            if table.rows > 1 and across == 1:
+                figures |= monitor_figures(plt, dict(table))
+            elif table.rows > 1:
+                figures[name] = monitor_figure(plt, dict(table), run.title, across)
+        elif draw := FIGURES.get(name.partition("_")[0]):
+            figures[name], lines = draw(plt, run, name)
+            sentences += lines
+    return {name: figure for name, figure in figures.items() if figure is not None}, sentences
+
+
+# ------------------------------------------------------------------------------------ monitor
+
+
+def in_si(curves: Columns) -> tuple[Columns, dict[str, str]]:
+    """Curves of the monitor in SI where the file has them, and the unit of each by name."""
+    D, si = 3 if "momentum_z" in curves else 2, "time_s" in curves
+    columns = si_columns(curves, D)
+    known = {name: column for name, (column, _) in columns.items() if si and column in curves}
+    kept = {n: curves[known.get(n, n)] for n in curves if n not in known.values()}
+    units = {name: lattice_text(of) for name, (_, of) in dimensions_of(kept, D).items()}
+    units |= {name: si_text(columns[name][0].removeprefix(f"{name}_")) for name in known}
+    for name in kept:
+        units[name] = _of_scalar(name, units.get(name, "1"))
+    return kept, units | {"glups": "10^9 cells/s"}
+
+
+def _of_scalar(name: str, unit: str) -> str:
+    """The unit of a column; those of scalars have that of the scalar, or its square."""
+    part, _, label = name.partition("_")
+    if part == "mean":
+        return f"unit of {label}"
+    square = f"(unit of {label})^2"
+    rate = f"{square} {unit}".replace(" 1/", "/")
+    return {"variance": square, "dissipation": rate}.get(part, unit)
+
+
+def monitor_figure(plt: Any, curves: Columns, title: str, across: int | None = None) -> "Figure":
+    """A panel for each quantity over the steps; components share one, mass as relative change."""
+    curves, units = in_si(curves)
+    groups = _groups(curves)
+    figure, axes = panels(plt, len(groups), across or (3 if len(groups) > 4 else 2), MONITOR)
+    for axis, (label, names) in zip(axes, groups.items(), strict=True):
+        _draw(axis, label, names, curves, units)
+    figure.suptitle(title, fontsize=10)
+    return figure
+
+
+def monitor_figures(plt: Any, curves: Columns) -> "dict[str, Figure]":
+    """The panels of monitor_figure as figures of their own, by name."""
+    curves, units = in_si(curves)
+    found = {}
+    for label, names in _groups(curves).items():
+        figure, (axis,) = panels(plt, 1, 1, (MONITOR[0] + 1, MONITOR[1]))
+        _draw(axis, label, names, curves, units)
+        found[f"monitor_{label}"] = figure
+    return found
+
+
+def _groups(curves: Columns) -> dict[str, list[str]]:
+    """The columns of each panel: those of a vector together."""
+    groups: dict[str, list[str]] = {}
+    for name in curves:
+        if name not in TIMES:
+            groups.setdefault(re.sub("_[xyz]$", "", name), []).append(name)
+    return groups
+
+
+def _draw(
+    axis: "Axes", label: str, names: list[str], curves: Columns, units: dict[str, str]
+) -> None:
+    time, xlabel = ("time_s", "time (s)") if "time_s" in curves else ("step", "time (steps)")
+    shown, unit = [], units[names[0]]
+    for name, colour in zip(names, COLOURS, strict=False):
+        values = curves[name]
+        if re.match("mass(_|$)", name) and values[0]:
+            label, unit, values = f"relative change of {label}", "1", values / values[0] - 1
+        shown.append(values)
+        axis.plot(curves[time], values, color=colour, linewidth=1.4, label=name[-1])
+    ylabel = unit if unit[0] == "(" else f"({unit})"
+    axis.set(title=label.replace("_", " "), xlabel=xlabel, ylabel=ylabel)
+    show_range(axis, curves[time], shown)
+    axis.locator_params(axis="x", nbins=6)
+    axis.grid(alpha=0.25)
+    if len(names) > 1:
+        axis.legend()
+
+
+# ------------------------------------------------------------------------------------- forces
+
+
+def forces_figure(plt: Any, run: Run, name: str) -> Drawn:
     """The coefficients, or the force, over time, and a line of text for each; None without rows.
 
     Across the flow the text has the frequency, if the signal has one, see `oscillation`.
     """
-    table = run.table(f"forces_{label}")
+    table, label = run.table(name), name.removeprefix("forces_")
     if table.rows < 2:
-        return None
-    names = [name for name in table if short(name) in COEFFICIENTS]
-    forces = [name for name in table if name.startswith("force_")]
-    names = names or [name for name in forces if ("(" in name) != ("time_s" in table)]
+        return None, []
+    names = [column for column in table if short(column) in COEFFICIENTS]
+    forces = [column for column in table if column.startswith("force_")]
+    names = names or [column for column in forces if ("(" in column) != ("time_s" in table)]
     time, unit = _time(run, table)
     half = last_half(time)
-    figure, axes = plt.subplots(len(names), 1, figsize=(7, 2.2 * len(names) + 0.7),
-                                sharex=True, squeeze=False)  # fmt: skip
-    scale, sentences = _strouhal_scale(run, label), []
-    size = sqrt(sum(np.square(table[name][half]).mean() for name in names))
-    for axis, name, colour in zip(axes.flat, names, COLOURS, strict=False):
-        values = table[name]
+    height = 2.2 * len(names) + 0.7
+    figure, axes = over_time(plt, f"{run.title}: {label}", unit, len(names), (7, height))
+    scale, output, sentences = _strouhal_scale(run, label), _forces_of(run, label), []
+    along = ""  # the axis of the flow, if it is known
+    if output is not None and output.velocity is not None:
+        along = "xyz"[int(np.abs(output.velocity).argmax())]
+    size = sqrt(sum(np.square(table[column][half]).mean() for column in names))
+    for axis, column, colour in zip(axes, names, COLOURS, strict=False):
+        values, shown = table[column], _plain(column)
         axis.plot(time, values, color=colour, linewidth=1.2)
         mean, rms = values[half].mean(), values[half].std()
         axis.axhline(mean, color="0.3", linewidth=0.8, linestyle="--")
@@ -53,41 +160,25 @@ def forces_figure(plt: Any, run: Run, label: str) -> "tuple[Figure, list[str]] |
         if max(abs(mean), rms) < ROUND_OFF * size:
             text += f", 0 within round-off (below {ROUND_OFF:g} of the force)"
         # sound waves dominate the spectrum of the drag
-        across = _across(run, label, name)
-        found = oscillation(time[half], values[half], size) if across else None
+        drag = along and (short(column) == "c_d" or f"force_{along}" in column)
+        found = None if drag else oscillation(time[half], values[half], size)
         if found is not None:
             text += ", " + _frequency(found, scale, unit)
-        axis.set(ylabel=_plain(name))
+        axis.set(ylabel=shown)
         axis.set_title(f"last half: {text}", fontsize=9)
-        axis.grid(alpha=0.25)
         show_range(axis, time, [values])
-        sentences.append(f"{label}: {_plain(name)}: {text} (last half of the rows)")
-    axes.flat[-1].set_xlabel(f"time ({unit})")
-    figure.suptitle(f"{run.title}: {label}", fontsize=10)
+        sentences.append(f"{label}: {shown}: {text} (last half of the rows)")
     return figure, sentences
-
-
-def _across(run: Run, label: str, name: str) -> bool:
-    """Whether a column is a lift, or a force across the flow."""
-    output = _forces_of(run.case, label)
-    if output is None or output.velocity is None:
-        return True
-    along = "xyz"[int(np.abs(output.velocity).argmax())]
-    return short(name) != "c_d" and not name.startswith(f"force_{along}")
 
 
 def _frequency(found: Oscillation, scale: "Scale | None", unit: str) -> str:
     """The frequency in words, as Strouhal number f L / U if its scale is known."""
-    end = f"({counted(found.periods, 'period')}"
+    periods, value, error = counted(found.periods, "period"), found.frequency, found.error
     if scale is None:
-        return (f"frequency {found.frequency:.5g} ± {found.error:.1g} per {_single(unit)} "
-                f"{end})")  # fmt: skip
-    return (f"Strouhal number {found.frequency * scale.time:.5g} ± {found.error * scale.time:.1g} "
-            f"{end}, L = {scale.length:.5g} cells)")  # fmt: skip
-
-
-def _single(unit: str) -> str:
-    return "step" if unit == "steps" else unit
+        per = "step" if unit == "steps" else unit
+        return f"frequency {value:.5g} ± {error:.1g} per {per} ({periods})"
+    number = f"{value * scale.time:.5g} ± {error * scale.time:.1g}"
+    return f"Strouhal number {number} ({periods}, L = {scale.length:.5g} cells)"
 
 
 def _plain(name: str) -> str:
@@ -109,7 +200,7 @@ def _strouhal_scale(run: Run, label: str) -> Scale | None:
 
     L: that of `BodyForces.lengths`, which the run has recorded.
     """
-    output, lengths = _forces_of(run.case, label), run.summary.get("lengths")
+    output, lengths = _forces_of(run, label), run.summary.get("lengths")
     length = lengths.get(label) if isinstance(lengths, dict) else None
     if output is None or output.velocity is None or not isinstance(length, int | float):
         return None
@@ -119,12 +210,18 @@ def _strouhal_scale(run: Run, label: str) -> Scale | None:
     return Scale(length, length / speed * (run.units.step if run.units else 1.0))
 
 
-def _forces_of(case: "Case", label: str) -> "BodyForces | None":
+def _forces_of(run: Run, label: str) -> "BodyForces | None":
+    """The output that writes the forces on a body."""
+    case = run.case
     for output in case.outputs:
-        if output.name == "body_forces" and label in (case.bodies[k].label
-                                                      for k in output.bodies(case)):  # fmt: skip
-            return output
+        if output.name == "body_forces":
+            labels = [case.bodies[k].label for k in output.bodies(case)]
+            if label in labels:
+                return output
     return None
+
+
+# ------------------------------------------------------------------------------- other tables
 
 
 def _time(run: Run, table: Table) -> tuple[np.ndarray, str]:
@@ -136,15 +233,15 @@ def _time(run: Run, table: Table) -> tuple[np.ndarray, str]:
     return table["step"].astype(float), "steps"
 
 
-def permeability_figure(plt: Any, run: Run) -> "tuple[Figure | None, list[str]]":
+def permeability_figure(plt: Any, run: Run, name: str = "permeability") -> Drawn:
     """The permeability along the driven axis over time, in mD if known, and a line of text.
 
     No figure with fewer than two rows.
     """
-    table = run.table("permeability")
-    suffix, unit = ("_mD", "mD") if any(name.endswith("_mD") for name in table) else ("", "cells^2")
-    driven = next((axis for axis in "xyz" if f"k_{axis}" in table
-                   and np.isfinite(table[f"k_{axis}"]).any()), None)  # fmt: skip
+    table = run.table(name)
+    suffix, unit = ("_mD", "mD") if any(key.endswith("_mD") for key in table) else ("", "cells^2")
+    known = (axis for axis in "xyz" if f"k_{axis}" in table)
+    driven = next((axis for axis in known if np.isfinite(table[f"k_{axis}"]).any()), None)
     if driven is None:
         return None, []
     text = _permeability_text(table, driven)
@@ -152,91 +249,82 @@ def permeability_figure(plt: Any, run: Run) -> "tuple[Figure | None, list[str]]"
         return None, [text]
     time, label = _time(run, table)
     values = table[f"k_{driven}{suffix}"]
-    figure, axis = plt.subplots(figsize=(6, 3.4))
+    figure, (axis,) = over_time(plt, run.title, label, 1, SINGLE)
     axis.plot(time, values, color=COLOURS[0], label=f"k_{driven}, last: {values[-1]:.5g} {unit}")
-    axis.set(xlabel=f"time ({label})", ylabel=f"permeability ({unit})")
+    axis.set(ylabel=f"permeability ({unit})")
     show_range(axis, time, [values])
-    axis.grid(alpha=0.25)
     axis.legend()
-    figure.suptitle(run.title, fontsize=10)
     return figure, [text]
 
 
 def _permeability_text(table: Table, axis: str) -> str:
     """k in all units that the table has, Reynolds number and porosity, of the last row."""
-    units = (("_mD", "mD"), ("_m2", "m^2"), ("", "cells^2"))
-    k, *same = [f"{table[f'k_{axis}{suffix}'][-1]:.5g} {unit}" for suffix, unit in units
-                if f"k_{axis}{suffix}" in table]  # fmt: skip
+    last = {name: values[-1] for name, values in table.items()}
+    units = {f"k_{axis}_mD": "mD", f"k_{axis}_m2": "m^2", f"k_{axis}": "cells^2"}
+    k, *same = [f"{last[name]:.5g} {unit}" for name, unit in units.items() if name in last]
     parts = [f"permeability k_{axis} = {k}" + f" ({', '.join(same)})" * bool(same)]
-    for name, words in (("reynolds", "Re = <u> sqrt(k) / nu ="), ("porosity", "porosity"),
-                        ("tortuosity", "tortuosity")):  # fmt: skip
-        if name in table and np.isfinite(table[name][-1]):
-            parts.append(f"{words} {table[name][-1]:.3g}")
-    return ", ".join(parts) + f" at step {table['step'][-1]:,.0f}"
+    for name in ("reynolds", "porosity", "tortuosity"):
+        if np.isfinite(last.get(name, np.nan)):
+            words = "Re = <u> sqrt(k) / nu =" if name == "reynolds" else name
+            parts.append(f"{words} {last[name]:.3g}")
+    return ", ".join(parts) + f" at step {last['step']:,.0f}"
 
 
-def _adiabatic(case: "Case", file: str) -> set[str]:
-    """The columns of faces through which the scalar has no given flux: they are round-off."""
-    for output in case.outputs:
-        if output.name == "nusselt" and output.file == file:
-            scalar = case.scalars[output.scales(case).number]
-            faces = {axis + side for axis in "xyz" for side in "-+"} - supplied(scalar)
-            return {f"nusselt_{face}" for face in faces}
-    return set()
-
-
-def nusselt_figure(plt: Any, run: Run, name: str) -> "Figure | None":
+def nusselt_figure(plt: Any, run: Run, name: str) -> Drawn:
     """The Nusselt numbers of a table over time, of faces only where a value or flux is given."""
-    table = run.table(name)
-    hidden = _adiabatic(run.case, f"{name}.csv")
-    names = [each for each in table if each.startswith("nusselt_") and each not in hidden]
-    if table.rows < 2 or not names:
-        return None
+    table, case = run.table(name), run.case
+    shown = [column for column in table if column.startswith("nusselt_")]
+    for output in case.outputs:
+        if output.name == "nusselt" and output.file == f"{name}.csv":
+            # without a given flux the number of a face is round-off
+            given = supplied(case.scalars[output.scales(case).number])
+            faces = {axis + side for axis in "xyz" for side in "-+"} - given
+            shown = [column for column in shown if column.removeprefix("nusselt_") not in faces]
+            break
+    if table.rows < 2 or not shown:
+        return None, []
     time, label = _time(run, table)
-    figure, axis = plt.subplots(figsize=(6, 3.4))
-    for each, colour in zip(names, COLOURS, strict=False):
-        last, shown = table[each][-1], each.removeprefix("nusselt_")
-        axis.plot(time, table[each], color=colour, label=f"{shown}, last: {last:.5g}")
-    axis.set(xlabel=f"time ({label})", ylabel="Nusselt number")
-    show_range(axis, time, [table[each] for each in names])
-    axis.grid(alpha=0.25)
+    figure, (axis,) = over_time(plt, run.title, label, 1, SINGLE)
+    for column, colour in zip(shown, COLOURS, strict=False):
+        text = f"{column.removeprefix('nusselt_')}, last: {table[column][-1]:.5g}"
+        axis.plot(time, table[column], color=colour, label=text)
+    axis.set(ylabel="Nusselt number")
+    show_range(axis, time, [table[column] for column in shown])
     axis.legend(fontsize=8)
-    figure.suptitle(run.title, fontsize=10)
-    return figure
+    return figure, []
 
 
-def residual_figure(plt: Any, run: Run) -> "Figure | None":
+def residual_figure(plt: Any, run: Run, name: str) -> Drawn:
     """The relative change that run.steady compares, over time, with its tolerance."""
-    table = run.table("steady")
-    name = next((each for each in table if each not in ("step", "time", "time_s")), None)
-    if table.rows < 2 or name is None:
-        return None
+    table, steady = run.table(name), run.case.run.steady
+    column = next((each for each in table if each not in TIMES), None)
+    if table.rows < 2 or column is None:
+        return None, []
     time, label = _time(run, table)
-    figure, axis = plt.subplots(figsize=(6, 3.4))
-    axis.semilogy(time, table[name], color=COLOURS[0], marker=".", linewidth=1.2)
-    if run.case.run.steady is not None:
-        axis.axhline(run.case.run.steady.tolerance, color=COLOURS[1], linestyle="--",
-                     label=f"tolerance {run.case.run.steady.tolerance:g}")  # fmt: skip
+    figure, (axis,) = over_time(plt, run.title, label, 1, SINGLE)
+    axis.semilogy(time, table[column], color=COLOURS[0], marker=".", linewidth=1.2)
+    if steady is not None:
+        text = f"tolerance {steady.tolerance:g}"
+        axis.axhline(steady.tolerance, color=COLOURS[1], linestyle="--", label=text)
         axis.legend()
     plain_logarithms(axis.yaxis)
-    axis.set(xlabel=f"time ({label})", ylabel="relative change (1)")
-    axis.grid(alpha=0.25)
-    figure.suptitle(run.title, fontsize=10)
-    return figure
+    axis.set(ylabel="relative change (1)")
+    return figure, []
 
 
-def probe_figure(plt: Any, run: Run, name: str) -> "Figure | None":
-    """The fields of a probe over time, a panel for each, at most MOST_CURVES points."""
+def probe_figure(plt: Any, run: Run, name: str) -> Drawn:
+    """The fields of a probe over time, a panel for each, at most MOST_CURVES points.
+
+    No figure of a CSV file, whose columns are named by the points; `mpilbm watch` shows them.
+    """
     table = run.table(name)
-    fields = [key for key in table if key not in ("step", "time", "time_s")]
-    if table.rows < 2 or not fields:
-        return None
-    if table.path.suffix == ".csv":
-        return None  # its columns are named by the points; `watch` shows them
+    fields = [key for key in table if key not in TIMES]
+    if table.rows < 2 or not fields or table.path.suffix == ".csv":
+        return None, []
     time, label = _time(run, table)
-    figure, axes = plt.subplots(len(fields), 1, figsize=(7, 2.2 * len(fields) + 0.7),
-                                sharex=True, squeeze=False)  # fmt: skip
-    for axis, field in zip(axes.flat, fields, strict=True):
+    height = 2.2 * len(fields) + 0.7
+    figure, axes = over_time(plt, f"{run.title}: {name}", label, len(fields), (7, height))
+    for axis, field in zip(axes, fields, strict=True):
         values = table[field].reshape(table.rows, -1)[:, :MOST_CURVES]
         parts = table[field].shape[2:] or (1,)
         for column in range(values.shape[1]):
@@ -246,8 +334,15 @@ def probe_figure(plt: Any, run: Run, name: str) -> "Figure | None":
         unit = table.units.get(field) or FIELD_UNITS.get(field.partition("_")[0], "1")
         axis.set(ylabel=f"{field} ({unit})")
         show_range(axis, time, list(values.T))
-        axis.grid(alpha=0.25)
         axis.legend(fontsize=8, ncols=2)
-    axes.flat[-1].set_xlabel(f"time ({label})")
-    figure.suptitle(f"{run.title}: {name}", fontsize=10)
-    return figure
+    return figure, []
+
+
+# The first part of the name of a table -> its figure.
+FIGURES: dict[str, Callable[[Any, Run, str], Drawn]] = {
+    "forces": forces_figure,
+    "permeability": permeability_figure,
+    "nusselt": nusselt_figure,
+    "steady": residual_figure,
+    "probe": probe_figure,
+}

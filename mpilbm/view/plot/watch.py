@@ -3,9 +3,10 @@
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from math import inf
+from math import inf, isfinite, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +19,87 @@ from mpilbm.core.printable import one_line
 from mpilbm.outputs.core.series import read
 from mpilbm.outputs.core.summary import RUNNING
 from mpilbm.outputs.drawing.figures import shown_range
-from mpilbm.storage.csv_log import COEFFICIENTS, lines, short
+from mpilbm.storage.csv_log import COEFFICIENTS, short
 from mpilbm.storage.own_files import STEADY, SUMMARY
 from mpilbm.storage.tables import BEFORE
-from mpilbm.view.plot.curves import curve
 from mpilbm.view.results.state import RunState, state_of
+from mpilbm.view.results.tables import last_rows
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))  # [column][row], from the top
+BLANK = 0x2800
+LABEL = 10  # characters of the numbers at the left
+
+
+def curve(
+    x: Sequence[float],
+    y: Sequence[float],
+    width: int,
+    height: int,
+    logarithmic: bool = False,
+    plain: bool = False,
+    limits: tuple[float, float] = (-inf, inf),
+) -> list[str]:
+    """Lines of a curve y(x) in `width` by `height` characters, with the range of y at the left.
+
+    Values that are not finite or not within `limits` are omitted; with `logarithmic` also those
+    that are not positive. `plain`: only ASCII characters.
+    """
+    points = [
+        (a, log10(b) if logarithmic else b)
+        for a, b in zip(x, y, strict=True)
+        if isfinite(b) and (b > 0 or not logarithmic) and limits[0] <= b <= limits[1]
+    ]
+    columns = max(1, width - LABEL - 1)
+    if not points:
+        return [" " * LABEL + " no values"] + [""] * (height - 1)
+    low, high = min(b for _, b in points), max(b for _, b in points)
+    per = (1, 1) if plain else (2, 4)
+    dots = _dots(np.array(points), (low, high), columns * per[0], height * per[1])
+    rows = ["".join("*" if dot else " " for dot in row) for row in dots]
+    rows = rows if plain else _braille(dots)
+    ends = {0: high, height - 1: low} if high > low else {height // 2: high}
+    texts = {k: f"{10**end if logarithmic else end:.4g}" for k, end in ends.items()}
+    return [f"{texts.get(k, ''):>{LABEL}} {row}" for k, row in enumerate(rows)]
+
+
+def _dots(points: np.ndarray, limits: tuple[float, float], columns: int, rows: int) -> np.ndarray:
+    """bool (rows, columns), the first row at the top; in each column from its least to its largest.
+
+    The range of a column includes the last value before it, so that the curve is connected.
+    """
+    x, y = points.T
+    low, high = limits
+    span = x[-1] - x[0] or 1
+    column = np.rint((x - x[0]) / span * (columns - 1)).astype(int)
+    row = np.full(len(y), rows // 2)
+    if high > low:
+        row = np.rint((high - y) / (high - low) * (rows - 1)).astype(int)
+    found, before = np.zeros((rows, columns), bool), None
+    for each in np.unique(column):
+        mine = row[column == each]
+        if before is not None and before[0] + 1 < each:
+            steps = np.arange(before[0] + 1, each)
+            between = np.interp(steps, (before[0], each), (before[1], mine[0]))
+            found[np.rint(between).astype(int), steps] = True
+        found[mine.min() : mine.max() + 1, each] = True
+        before = each, mine[-1]
+    return found
+
+
+def _braille(dots: np.ndarray) -> list[str]:
+    rows, columns = dots.shape
+    lines = []
+    for top in range(0, rows, 4):
+        codes = np.full(columns // 2, BLANK)
+        for column, bits in enumerate(DOTS):
+            for row, bit in enumerate(bits):
+                codes |= bit * dots[top + row, column::2]
+        lines.append("".join(map(chr, codes.tolist())))
+    return lines
+
 
 TAIL_BYTES = 4 << 20  # of a CSV file; curves of longer ones begin later
 MONITORED = ("kinetic_energy", "max_speed", "mass", "enstrophy")
@@ -80,20 +154,20 @@ def look(folder: Path) -> Shown:
 
 def curves_of(folder: Path) -> Iterator[Curve]:
     """The curves of the residual, the monitor, the forces and the probes of a run."""
-    for path in (folder / STEADY, folder / "monitor.csv", *sorted(folder.glob("forces_*.csv")),
-                 *sorted(folder.glob("probe_*.csv"))):  # fmt: skip
+    several = sorted(folder.glob("forces_*.csv")) + sorted(folder.glob("probe_*.csv"))
+    for path in (folder / STEADY, folder / "monitor.csv", *several):
         header, rows = table(path)
         if not len(rows) or re.search(BEFORE, path.stem):
             continue
-        for name in chosen(path.name, header):
+        for name in _chosen(path.name, header):
             values = rows[:, header.index(name)].tolist()
             title = f"{path.stem}: {name}"
             yield Curve(title, rows[:, 0].tolist(), values, path.name == STEADY)
     for path in sorted(folder.glob("probe_*.h5")):
-        yield from () if re.search(BEFORE, path.stem) else probe_curves(path)
+        yield from () if re.search(BEFORE, path.stem) else _probe_curves(path)
 
 
-def probe_curves(path: Path) -> Iterator[Curve]:
+def _probe_curves(path: Path) -> Iterator[Curve]:
     """The first component of each field at the first point of a table."""
     try:
         rows = read(path)
@@ -107,7 +181,7 @@ def probe_curves(path: Path) -> Iterator[Curve]:
             yield Curve(f"{path.stem}: {name}{axis}, point 0", steps, first)
 
 
-def chosen(file: str, header: list[str]) -> list[str]:
+def _chosen(file: str, header: list[str]) -> list[str]:
     """The columns of a file that are drawn."""
     if file == STEADY:
         return ["residual"]
@@ -123,23 +197,15 @@ def chosen(file: str, header: list[str]) -> list[str]:
 def table(path: Path) -> tuple[list[str], np.ndarray]:
     """The columns of a CSV file, and its last complete rows; ([], no rows) if it is none."""
     try:
-        with open(path, "rb") as file:
-            header = file.readline().decode(errors="replace").rstrip("\n").split(",")
-            begin = file.tell()
-            start = max(begin, file.seek(0, 2) - TAIL_BYTES)
-            file.seek(start)
-            text = lines(file.read())[start > begin :]  # the first line is cut
+        first, text = last_rows(path, TAIL_BYTES)
     except OSError:
         return [], np.zeros((0, 0))
-    rows = [row for row in map(_numbers, text) if len(row) == len(header)]
+    header, rows = first.split(","), []
+    for row in text:
+        with suppress(ValueError):  # no numbers
+            numbers = [float(value) for value in row.split(",")]
+            rows += [numbers] if len(numbers) == len(header) else []
     return header, np.array(rows).reshape(len(rows), len(header))
-
-
-def _numbers(row: str) -> list[float]:
-    try:
-        return [float(value) for value in row.split(",")]
-    except ValueError:
-        return []
 
 
 def picture(shown: Shown, width: int, plain: bool, height: int | None = None) -> "RenderableType":

@@ -15,9 +15,7 @@ from mpilbm.core.units import counted, in_words
 from mpilbm.model.findings import NOTE
 from mpilbm.model.limits import LIKELY, POSSIBLY
 from mpilbm.outputs.core.summary import DONE
-from mpilbm.storage.own_files import REPORT
-from mpilbm.view.report.html import data_of_picture, render, write
-from mpilbm.view.results.run import Run, open_run
+from mpilbm.view.results.run import Run
 from mpilbm.view.results.state import NOT_STARTED, RunState, duration, whole
 
 if TYPE_CHECKING:
@@ -28,112 +26,95 @@ STABLE = "stable until its last step"
 GROUP = re.compile(r"_[0-9]{9,}(?=\.)")  # the step in a file name
 
 
-def report(directory: Path, output: Path | None = None) -> list[Path]:
-    """Write the page to `output`, by default the folder of the run; returns its path.
-
-    Raises CommandError if the folder contains no results, or is not writable.
-    """
-    run = open_run(directory)
-    target = output or directory
-    return [write(target, REPORT, render("run.html", content(run)))]
-
-
 def content(run: Run) -> dict[str, Any]:
-    """The values of the template."""
+    """The values of the template run.html."""
     summary = run.summary
-    case, problem = _case(run)
+    case, problem = None, ""
+    try:
+        case = run.case
+    except MpilbmError as error:  # such as a case of another version
+        problem = f"the case cannot be read again: {str(error).splitlines()[0]}"
     pictures, sentences, missing = _pictures(run)
     state = run.state
+    tables = [
+        ("Run", _run_rows(summary, state)),
+        ("Speed", _speed_rows(summary) if state.ended else _rate_rows(state)),
+        *(_flow_rows(run, case, state.status == DONE) if case is not None else []),
+    ]
     return {
         "title": run.title,
         "status": state.where if state.status in (DONE, NOT_STARTED) else state.sentence,
         "level": state.level,
         "reason": state.reason or problem,
-        "tables": [(name, rows) for name, rows in _tables(run, case, state) if rows],
+        "tables": [(name, rows) for name, rows in tables if rows],
         "findings": _findings(summary, state),
         "sentences": sentences,
         "pictures": pictures,
         "no_pictures": missing,
         "files": _files(run),
-        "commands": _commands(run, case),
+        "commands": _commands(run),
         "case_text": summary.get("case_text", ""),
         "version": summary.get("version", __version__),
         "date": date.today().isoformat(),
     }
 
 
-def _case(run: Run) -> "tuple[Case | None, str]":
-    """The case, or why it cannot be read, such as a case of another version."""
-    try:
-        return run.case, ""
-    except MpilbmError as error:
-        return None, f"the case cannot be read again: {str(error).splitlines()[0]}"
-
-
 def _findings(summary: dict[str, Any], state: RunState) -> list[tuple[str, str, str]]:
     """(severity, where, message); after a complete run a prediction of stability is a note."""
     found = summary.get("findings")
     rows = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
-    texts = ([str(each.get(key, "")) for key in ("severity", "where", "message")] for each in rows)
-    done = state.status == DONE
-    return [(NOTE, where, f"predicted before the run, which was {STABLE}: {message}")
-            if done and _predicts(message) else (severity, where, message)
-            for severity, where, message in texts]  # fmt: skip
-
-
-def _tables(run: Run, case: "Case | None", state: RunState) -> list[tuple[str, Rows]]:
-    summary = run.summary
-    return [
-        ("Run", _run_rows(summary, state)),
-        ("Speed", _speed_rows(summary) if state.ended else _rate_rows(state)),
-        *(_flow_rows(run, case, state.status == DONE) if case is not None else []),
-    ]
+    texts = []
+    for each in rows:
+        severity, where, message = (str(each.get(k, "")) for k in ("severity", "where", "message"))
+        if state.status == DONE and _predicts(message):
+            severity = NOTE
+            message = f"predicted before the run, which was {STABLE}: {message}"
+        texts.append((severity, where, message))
+    return texts
 
 
 def _run_rows(summary: dict[str, Any], state: RunState) -> Rows:
-    """The facts of the run."""
     size, halo = summary.get("size"), summary.get("halo")
+    formats, of = summary.get("precision"), ""
+    if state.last and state.last != state.step:
+        of = f" of {state.last:,}"
+    if state.first:
+        of += f", continued from {state.first:,}"
     facts = {
         "case file": summary.get("case"),
         "lattice": summary.get("lattice"),
         "cells": " x ".join(map(str, size)) if isinstance(size, list) else None,
-        "steps": _steps(state) if summary else None,
+        "steps": f"{state.step:,}{of}" if summary else None,
         "ranks": summary.get("ranks"),
         "device": summary.get("device"),
         "layout": _because(summary.get("layout"), summary.get("layout_why")),
         "halo": _because(halo.get("name"), halo.get("why")) if isinstance(halo, dict) else None,
-        "precision": _precision(summary.get("precision")),
+        "precision": (
+            f"computes in {formats.get('compute')}, stores {formats.get('storage')}"
+            if isinstance(formats, dict)
+            else None
+        ),
     }
     return [(name, str(value), "") for name, value in facts.items() if value is not None]
-
-
-def _precision(found: Any) -> str | None:
-    if not isinstance(found, dict):
-        return None
-    return f"computes in {found.get('compute')}, stores {found.get('storage')}"
 
 
 def _because(what: Any, why: Any) -> str | None:
     return None if what is None else f"{what}: {why}" if why else str(what)
 
 
-def _steps(state: RunState) -> str:
-    of = f" of {state.last:,}" if state.last and state.last != state.step else ""
-    return f"{state.step:,}{of}" + (f", continued from {state.first:,}" if state.first else "")
-
-
 def _rate_rows(state: RunState) -> Rows:
     """The speed by the last file of a run that is active or was killed."""
     if not state.rate:
         return []
-    return [("time until the newest file", duration(state.seconds), ""),
-            ("speed", f"about {state.rate:.3g} steps per second", "")]  # fmt: skip
+    return [
+        ("time until the newest file", duration(state.seconds), ""),
+        ("speed", f"about {state.rate:.3g} steps per second", ""),
+    ]
 
 
 def _speed_rows(summary: dict[str, Any]) -> Rows:
     """Time and speed, compared with the bandwidth of a copy where it was measured."""
-    rows: Rows = []
-    for key, name, form in (
+    forms = (
         ("wall_seconds", "time of the run", "{:.4g} s"),
         ("stepping_seconds", "time of the steps", "{:.4g} s"),
         ("glups", "speed", "{:.4g} GLUPS (10^9 cells per second)"),
@@ -141,11 +122,9 @@ def _speed_rows(summary: dict[str, Any]) -> Rows:
         ("copy_bandwidth", "bandwidth of a copy", "{:.4g} bytes/s"),
         ("copy_share", "bytes of the steps, relative to a copy", "{:.1%}"),
         ("halo_hidden", "halo exchange behind the computation", "{:.0%}"),
-    ):
-        value = summary.get(key)
-        if isinstance(value, int | float):
-            rows.append((name, form.format(value), ""))
-    return rows
+    )
+    values = ((name, form, summary.get(key)) for key, name, form in forms)
+    return [(name, form.format(n), "") for name, form, n in values if isinstance(n, int | float)]
 
 
 def _flow_rows(run: Run, case: "Case", done: bool) -> list[tuple[str, Rows]]:
@@ -156,24 +135,29 @@ def _flow_rows(run: Run, case: "Case", done: bool) -> list[tuple[str, Rows]]:
     """
     from mpilbm.run.preflight.report import fluid_lines, unit_lines
 
+    def never(lattice: str, collision: str) -> bool:
+        return False
+
     speed, source = _largest_speed(run)
     found = [
-        (f"Fluid {fluid.label}".strip(), fluid_lines(case, fluid, speed, source, _never))
+        (f"Fluid {fluid.label}".strip(), fluid_lines(case, fluid, speed, source, never))
         for fluid in case.fluids
     ]
     if case.units:
         found.append(("Units", unit_lines(case, case.units, speed, source)))
-    return [(name, [(line.what, line.value, STABLE if done and _predicts(line.verdict)
-                     else line.verdict) for line in lines]) for name, lines in found]  # fmt: skip
+
+    def verdict(text: str) -> str:
+        return STABLE if done and _predicts(text) else text
+
+    return [
+        (name, [(line.what, line.value, verdict(line.verdict)) for line in lines])
+        for name, lines in found
+    ]
 
 
 def _predicts(text: str) -> bool:
     """Whether a verdict or a finding expects the flow to be unstable."""
     return any(verdict in text for verdict in (POSSIBLY, LIKELY))
-
-
-def _never(lattice: str, collision: str) -> bool:
-    return False
 
 
 def _largest_speed(run: Run) -> tuple[float, str]:
@@ -191,8 +175,8 @@ def _largest_speed(run: Run) -> tuple[float, str]:
     return 0.0, ""
 
 
-def _pictures(run: Run) -> tuple[list[tuple[str, str]], list[str], str]:
-    """Pictures as data of the page, lines of text, and why there are no pictures."""
+def _pictures(run: Run) -> tuple[list[tuple[str, bytes]], list[str], str]:
+    """Pictures by name, lines of text, and why there are no pictures."""
     from mpilbm.view.plot.pictures import Choice, draw
 
     with TemporaryDirectory() as folder:
@@ -200,14 +184,8 @@ def _pictures(run: Run) -> tuple[list[tuple[str, str]], list[str], str]:
             files, sentences = draw(run.directory, Path(folder), choice=Choice(across=1))
         except CommandError as error:
             return [], [], f"No pictures: {error}"
-        return (
-            [
-                (path.stem.replace("_", " "), data_of_picture(path.read_bytes(), "image/png"))
-                for path in files
-            ],
-            sentences,
-            "",
-        )
+        found = [(path.stem.replace("_", " "), path.read_bytes()) for path in files]
+    return found, sentences, ""
 
 
 def _files(run: Run) -> list[tuple[str, int, str, str]]:
@@ -233,32 +211,26 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _commands(run: Run, case: "Case | None") -> list[tuple[str, str]]:
+def _commands(run: Run) -> list[tuple[str, str]]:
     """What can be done next, and the command for it."""
     folder, summary = shlex.quote(str(run.directory)), run.summary
     file = shlex.quote(str(summary.get("case", "case.toml")))
-    command = f"mpilbm run {file}{_settings(summary)} --output {folder}"
-    found = []
-    if run.checkpoints:
-        found.append(_continued(run, f"{command} --restart auto"))
-    else:
-        found.append((
-            "The run has no checkpoint, so it can only be repeated; add [[output]] with "
-            'name = "checkpoint" to the case:',
-            f"{command} --overwrite",
-        ))  # fmt: skip
-    found.append(("Draw the pictures as files:", f"mpilbm plot {folder}"))
+    given = summary.get("settings")  # keys that --set replaced
+    texts = [each for each in given if isinstance(each, str)] if isinstance(given, list) else []
+    settings = "".join(f" --set {shlex.quote(text)}" for text in texts)
+    command = f"mpilbm run {file}{settings} --output {folder}"
+    again = (
+        "The run has no checkpoint, so it can only be repeated; add [[output]] with "
+        'name = "checkpoint" to the case:',
+        f"{command} --overwrite",
+    )
     number = counted(len(run.steps), "snapshot")
-    found.append((f"Read the results in Python ({number}):",
-                  f"import mpilbm\nrun = mpilbm.open_run({str(run.directory)!r})"))  # fmt: skip
-    return found
-
-
-def _settings(summary: dict[str, Any]) -> str:
-    """The keys of the case that --set replaced, as arguments."""
-    found = summary.get("settings")
-    texts = [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
-    return "".join(f" --set {shlex.quote(text)}" for text in texts)
+    python = f"import mpilbm\nrun = mpilbm.open_run({str(run.directory)!r})"
+    return [
+        _continued(run, f"{command} --restart auto") if run.checkpoints else again,
+        ("Draw the pictures as files:", f"mpilbm plot {folder}"),
+        (f"Read the results in Python ({number}):", python),
+    ]
 
 
 def _continued(run: Run, command: str) -> tuple[str, str]:

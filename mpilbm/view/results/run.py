@@ -17,11 +17,9 @@ from mpilbm.core.printable import one_line
 from mpilbm.outputs.core.summary import DONE
 from mpilbm.storage.own_files import SUMMARY, owned
 from mpilbm.storage.tables import BEFORE
-from mpilbm.view.results.images import SOLID, Region
-from mpilbm.view.results.series import Series
+from mpilbm.view.results.fields import SOLID, Region, Series
 from mpilbm.view.results.state import RunState, state_of
-from mpilbm.view.results.statistics import AXES, Profile, read_profile
-from mpilbm.view.results.tables import Table, read_table
+from mpilbm.view.results.tables import AXES, Profile, Table, read_means, read_profile, read_table
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case
@@ -206,9 +204,13 @@ class Run:
 
     @cached_property
     def _table_files(self) -> dict[str, Path]:
-        found = [path for path in self.paths if path.suffix in (".csv", ".h5")]
-        return {path.stem: path for path in found if not STEPPED.fullmatch(path.name)
-                and not re.search(f"_[0-9]{{9,}}$|{BEFORE}$", path.stem)}  # fmt: skip
+        return {
+            path.stem: path
+            for path in self.paths
+            if path.suffix in (".csv", ".h5")
+            and not STEPPED.fullmatch(path.name)
+            and not re.search(f"_[0-9]{{9,}}$|{BEFORE}$", path.stem)
+        }
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -240,7 +242,8 @@ class Run:
 
     def statistics(self) -> dict[str, dict[str, np.ndarray]]:
         """The newest file of each output `statistics`: its axes -> the name of a mean -> values."""
-        return {axes: _datasets(path, self.verify) for axes, path in self._statistics_files.items()}
+        files = self._statistics_files.items()
+        return {axes: read_means(path, self.verify) for axes, path in files}
 
     @property
     def profiles(self) -> dict[str, Profile]:
@@ -253,19 +256,3 @@ class Run:
 
     def __repr__(self) -> str:
         return f"<Run {self.directory}: {len(self.steps)} snapshots; {', '.join(self.tables)}>"
-
-
-def _datasets(path: Path, verify: bool) -> dict[str, np.ndarray]:
-    from mpilbm.core.files.hdf5 import group_datasets, opened, require_intact, values
-
-    try:
-        if verify:
-            require_intact(path)
-        with opened(path) as file:
-            found = {name: values(file, name) for name in group_datasets(file, "/")}
-            for each in found.values():
-                if each is not None:
-                    each.require_stored()
-            return {name: each[()] for name, each in found.items() if each is not None}
-    except ValueError as error:
-        raise CommandError(f"{path}: {error}") from None

@@ -20,7 +20,7 @@ from mpilbm.core.files.hdf5 import (
 )
 from mpilbm.core.printable import one_line
 from mpilbm.core.units import LATTICE_UNIT, TIME
-from mpilbm.view.results.images import SOLID, CellFields, cell_fields, naming
+from mpilbm.view.results.fields import SOLID, CellFields, cell_fields, naming
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,9 +153,16 @@ def _view(cells: CellFields) -> View:
     title = one_line(title or path.parent.name, MOST_TITLE)
     unit, units = u.attribute(LATTICE_UNIT), units_of(case)
     found = View(
-        path=path, step=int(step), title=title, case=case, u=u, mask=mask, cells=cells,
-        origin=head.origin, spacing=head.spacing,
-    )  # fmt: skip
+        path=path,
+        step=int(step),
+        title=title,
+        case=case,
+        u=u,
+        mask=mask,
+        cells=cells,
+        origin=head.origin,
+        spacing=head.spacing,
+    )
     if units is None or unit is None:  # a file in lattice units
         return found
     seconds = units.to_si(int(step), TIME)

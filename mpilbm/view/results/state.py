@@ -9,10 +9,10 @@ from typing import Any
 from mpilbm.core.errors import INTERRUPTED
 from mpilbm.core.printable import one_line
 from mpilbm.outputs.core.summary import DONE, RUNNING, STATUS
-from mpilbm.storage.csv_log import lines
 from mpilbm.storage.lock import holder_of
 from mpilbm.storage.own_files import REPORT, SUMMARY, owned
 from mpilbm.storage.tables import BEFORE
+from mpilbm.view.results.tables import last_rows
 
 KILLED, NOT_STARTED = "killed", "not started"
 PAUSED = STATUS[4], STATUS[INTERRUPTED]  # on request, by a signal or a limit of time
@@ -115,10 +115,14 @@ def state_of(folder: Path, summary: Mapping[str, Any]) -> RunState:
     holder = holder_of(folder)
     active = holder is not None and (holder.alive or holder.elsewhere)
     return RunState(
-        status=RUNNING if active else KILLED, reason=reason, step=step, first=first, last=last,
+        status=RUNNING if active else KILLED,
+        reason=reason,
+        step=step,
+        first=first,
+        last=last,
         seconds=max([0.0, *ages.values()]),
         host=holder.host if holder and holder.elsewhere else "",
-    )  # fmt: skip
+    )
 
 
 def whole(summary: Mapping[str, Any], key: str) -> int | None:
@@ -160,11 +164,10 @@ def _steps(path: Path) -> Iterator[int]:
 def _of_rows(path: Path) -> Iterator[int]:
     """The step in the last complete row of a CSV file."""
     try:
-        with open(path, "rb") as file:
-            file.seek(max(0, file.seek(0, 2) - TAIL_BYTES))
-            cell = (lines(file.read()) or [""])[-1].partition(",")[0]
+        _, rows = last_rows(path, TAIL_BYTES)
     except OSError:
         return
+    cell = rows[-1].partition(",")[0] if rows else ""
     if cell.isdecimal():
         yield int(cell)
 

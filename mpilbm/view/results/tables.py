@@ -1,7 +1,8 @@
-"""Tables of a run over time: CSV files, and HDF5 files with a row for each step."""
+"""Tables over time, and profiles of the output `statistics`, read from CSV and HDF5 files."""
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from mpilbm.core.files.hdf5 import (
     Hdf5File,
     Hdf5InputError,
     Values,
+    attribute,
     group_datasets,
     opened,
     require_intact,
@@ -82,6 +84,19 @@ def read_table(path: Path, verify: bool = False) -> Table:
         raise CommandError(f"{path}: cannot be read as a table: {problem}") from None
 
 
+def last_rows(path: Path, most: int) -> tuple[str, list[str]]:
+    """The header of a CSV file, and its complete lines within the last `most` bytes.
+
+    OSError if it cannot be read.
+    """
+    with open(path, "rb") as file:
+        header = file.readline().decode(errors="replace").rstrip("\n")
+        begin = file.tell()
+        start = max(begin, file.seek(0, 2) - most)
+        file.seek(start)
+        return header, lines(file.read())[start > begin :]  # the first line is cut
+
+
 def _csv(path: Path, verify: bool) -> Table:
     header, *rows = (intact_rows(path) if verify else lines(path.read_bytes())) or [""]
     names = header.split(",")
@@ -127,4 +142,103 @@ def _stored(file: Hdf5File, name: str) -> Values:
     if found is None or (name == STEP and found.ndim != 1):
         raise Hdf5InputError(f"has no dataset '{name}' with a number for each row")
     found.require_stored()
+    return found
+
+
+AXES = "xyz"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """Means over time and all directions but one, in lattice units.
+
+    axis          the direction that is not averaged: 0, 1, 2
+    position      cell centres, (n,)
+    u             mean velocity, (n, D)
+    stress        <u_a' u_b'> by pairs such as "xy", (n,) each
+    scalars       mean of each scalar by its label, (n,)
+    fluxes        <u_a' phi'> of each scalar, (n, D)
+    variances     <phi'^2> of each scalar, (n,)
+    first, step   steps of the first and of the last sample
+    samples       number of samples
+    """
+
+    path: Path
+    axis: int
+    position: np.ndarray
+    u: np.ndarray
+    stress: dict[str, np.ndarray]
+    first: int
+    step: int
+    samples: int
+    scalars: dict[str, np.ndarray] = field(default_factory=dict)
+    fluxes: dict[str, np.ndarray] = field(default_factory=dict)
+    variances: dict[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def window(self) -> str:
+        """The samples in words."""
+        return f"{self.samples:,} samples, steps {self.first:,} to {self.step:,}"
+
+
+def read_profile(path: Path, axis: str, verify: bool = False) -> Profile:
+    """The profile of a file `statistics_<axis>_<step>.h5`; CommandError if it has none.
+
+    `verify`: compare the file with its digest.
+    """
+    attributes = "first_step", "step", "samples"
+    try:
+        if verify:
+            require_intact(path)
+        with opened(path) as file:
+            first, step, samples = (int(attribute(file, "/", k, np.int64)) for k in attributes)
+            data = {name: each.astype(float) for name, each in _datasets(file).items()}
+        labels = [name.removeprefix("flux_") for name in data if name.startswith("flux_")]
+        position, u, stress = data[axis], data["u"], data["reynolds_stress"]
+        scalars, fluxes, variances = (
+            {label: data[part + label] for label in labels} for part in ("", "flux_", "variance_")
+        )
+    except KeyError as error:
+        raise CommandError(f"{path}: cannot be read as a profile: has no dataset {error}") from None
+    except ValueError as error:
+        raise CommandError(f"{path}: cannot be read as a profile: {error}") from None
+    names = AXES[: u.shape[-1]]
+    pairs = [a + b for k, a in enumerate(names) for b in names[k:]]
+    n = len(position)
+    if u.shape != (n, len(names)) or stress.shape != (n, len(pairs)):
+        raise CommandError(
+            f"{path}: its datasets u and reynolds_stress are no profiles along {axis}"
+        )
+    return Profile(
+        path=path,
+        axis=AXES.index(axis),
+        position=position,
+        u=u,
+        stress=dict(zip(pairs, stress.T, strict=True)),
+        first=first,
+        step=step,
+        samples=samples,
+        scalars=scalars,
+        fluxes=fluxes,
+        variances=variances,
+    )
+
+
+def read_means(path: Path, verify: bool = False) -> dict[str, np.ndarray]:
+    """All means of a file of the output `statistics` by name; CommandError if it is damaged."""
+    try:
+        if verify:
+            require_intact(path)
+        with opened(path) as file:
+            return _datasets(file)
+    except ValueError as error:
+        raise CommandError(f"{path}: {error}") from None
+
+
+def _datasets(file: Hdf5File) -> dict[str, np.ndarray]:
+    found = {}
+    for name in group_datasets(file, "/"):
+        if (stored := values(file, name)) is not None:
+            stored.require_stored()
+            found[name] = stored[()]
     return found

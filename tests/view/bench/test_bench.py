@@ -18,7 +18,7 @@ from mpilbm.core import registry
 from mpilbm.core.errors import CaseError
 from mpilbm.parallel.ranks import Serial
 from mpilbm.solver import memory_plan
-from mpilbm.view.bench import startup, variants
+from mpilbm.view.bench import table, variants
 from mpilbm.view.bench.boxes import SETTINGS, box, rock, tiled_rock
 from mpilbm.view.bench.measure import SECONDS, measure, worth_timing
 
@@ -94,8 +94,17 @@ def test_bytes_are_those_of_all_populations_once(layout, precision, width):
 
 
 def test_only_fluid_cells_count(case):
-    lines, found = bench(*SMALL[2:], "--size", "16x20", "--lattice", "D2Q9", "--setting", "porous",
-                         "--porosity", "0.5")  # fmt: skip
+    lines, found = bench(
+        *SMALL[2:],
+        "--size",
+        "16x20",
+        "--lattice",
+        "D2Q9",
+        "--setting",
+        "porous",
+        "--porosity",
+        "0.5",
+    )
     (row,) = found["rows"]
     solid = tiled_rock((20, 16), 0.5)
     assert row["fluid_cells"] == np.count_nonzero(~solid) <= 160
@@ -170,14 +179,37 @@ def test_all_means_every_name_and_a_refusal_does_not_stop_the_rest(case):
 
 
 def test_a_row_names_the_layout_that_auto_chose(case):
-    lines, found = bench(*SMALL[2:], "--layout", "auto", "--size", "8x12", "--lattice", "D2Q9",
-                         "--setting", "periodic", "--backend", "cpu")  # fmt: skip
+    lines, found = bench(
+        *SMALL[2:],
+        "--layout",
+        "auto",
+        "--size",
+        "8x12",
+        "--lattice",
+        "D2Q9",
+        "--setting",
+        "periodic",
+        "--backend",
+        "cpu",
+    )
     assert [row["layout"] for row in found["rows"]] == [row[2] for row in cells(lines)] == ["aa"]
 
 
 def test_a_case_keeps_what_no_option_changes(case):
-    result = call("bench", case, "--layout", "aa,ab", "--precision", "mixed", "--steps", "2",
-                  "--set", "domain.size=[9, 7]", "--json", "figures.json")  # fmt: skip
+    result = call(
+        "bench",
+        case,
+        "--layout",
+        "aa,ab",
+        "--precision",
+        "mixed",
+        "--steps",
+        "2",
+        "--set",
+        "domain.size=[9, 7]",
+        "--json",
+        "figures.json",
+    )
     note = "note: --precision: mixed is the earlier name of float64/float32"
     assert result.stderr.splitlines().count(note) == 1
     lines, found = result.stdout.splitlines(), json.loads(Path("figures.json").read_text())
@@ -230,14 +262,14 @@ def test_a_flow_that_blows_up_does_not_count(case):
 
 
 def test_a_start_from_the_cache_is_the_faster_one():
-    found = startup.starts(box("cavity", (8, 8), "D2Q9", "bgk") | {"backend": {"name": "cpu"}})
+    found = table.starts(box("cavity", (8, 8), "D2Q9", "bgk") | {"backend": {"name": "cpu"}})
     assert 0 < found["warm"] < found["cold"]
     assert "kernels by" in found["device"]
 
 
 def test_start_times_are_printed_in_a_table(case, monkeypatch):
     times = {"cold": 3.0, "warm": 0.5, "device": "a core"}
-    monkeypatch.setattr(startup, "starts", lambda tables: times)
+    monkeypatch.setattr(table, "starts", lambda tables: times)
     lines, found = bench("--startup", "--lattice", "D2Q9")
     assert [row["collision"] for row in found["rows"]] == ["bgk", "trt"]
     assert cells(lines)[0] == ["D2Q9", "bgk", "ab", "float32/float32", "3.00", "0.50"]
@@ -290,8 +322,10 @@ def test_gpu_check_measures_with_it(tmp_path):
     options = ["--backend", "cpu", "--no-check", "--size", "8", "--steps", "2", "--rows", "1"]
     done = subprocess.run(
         [sys.executable, str(ROOT / "tools/gpu_check"), *options, "--json", str(file)],
-        capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr
     assert "D3Q19 periodic ab float32/float32 8^3:" in done.stdout
     (row,) = json.loads(file.read_text())["rows"]

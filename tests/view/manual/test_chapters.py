@@ -15,8 +15,18 @@ from mpilbm.view.manual.layers import LAYERS
 ROOT = Path(__file__).parents[3]
 MANUAL = ROOT / "mpilbm/view/manual"
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-CHOICES = ("collisions", "lattices", "equilibria", "closures", "forcing", "couplings", "layouts",
-           "backends", "halo", "boundaries")  # fmt: skip
+CHOICES = (
+    "collisions",
+    "lattices",
+    "equilibria",
+    "closures",
+    "forcing",
+    "couplings",
+    "layouts",
+    "backends",
+    "halo",
+    "boundaries",
+)
 RUN = """
 output = [
     {name = "snapshot", every = 400},
@@ -223,8 +233,17 @@ def test_plugins_for_a_collision_a_boundary_a_layout_and_an_output(plugins, tmp_
     used = options(plugins, "regularized_bulk", "velocity_inlet", "push", "plane_means")
     run("-m", "mpilbm", "run", "case.toml", *used, cwd=tmp_path)
     pushed = (tmp_path / "case.out/means_000001000.csv").read_text()
-    run("-m", "mpilbm", "run", "case.toml", *used, "--overwrite", "--set", "layout.name='ab'",
-        cwd=tmp_path)  # fmt: skip
+    run(
+        "-m",
+        "mpilbm",
+        "run",
+        "case.toml",
+        *used,
+        "--overwrite",
+        "--set",
+        "layout.name='ab'",
+        cwd=tmp_path,
+    )
     assert (tmp_path / "case.out/means_000001000.csv").read_text() == pushed
     u = [float(line.split(",")[0]) for line in pushed.splitlines()]
     exact = [0.2 * y * (12 - y) / 144 for y in (k + 0.5 for k in range(12))]

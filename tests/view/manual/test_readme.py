@@ -22,15 +22,22 @@ NEXT = (ROOT / "tools/demo").read_text().partition("<<end\n")[2].partition("\nen
 
 def code_lines():
     """Lines of the blocks without a language, and inline code, without comments."""
-    blocks = [line for language, text in BLOCK.findall(README) if not language
-              for line in text.splitlines()]  # fmt: skip
+    blocks = [
+        line
+        for language, text in BLOCK.findall(README)
+        if not language
+        for line in text.splitlines()
+    ]
     inline = [" ".join(code.split()) for code in re.findall(r"`([^`]+)`", PROSE)]
     demo = [line.strip() for line in NEXT.replace("$ranks", "2").splitlines()]
     return [re.sub(r"(^|\s)#.*", "", line) for line in blocks + inline + demo]
 
 
-COMMANDS = [line[line.index("mpilbm ") :] for line in code_lines()
-            if re.match(r"(mpirun -n \w+ )?mpilbm [a-z]", line)]  # fmt: skip
+COMMANDS = [
+    line[line.index("mpilbm ") :]
+    for line in code_lines()
+    if re.match(r"(mpirun -n \w+ )?mpilbm [a-z]", line)
+]
 
 
 def test_environments_are_not_made_over_the_clone():
@@ -88,8 +95,11 @@ def test_cells_are_no_sentences():
 def test_tables_are_followed_by_their_source():
     """Machine, date and command stand in the paragraph below each table of figures."""
     lines = PROSE.splitlines()
-    ends = [i for i, line in enumerate(lines) if line.startswith("|")
-            and not lines[i + 1].startswith("|")]  # fmt: skip
+    ends = [
+        i
+        for i, line in enumerate(lines)
+        if line.startswith("|") and not lines[i + 1].startswith("|")
+    ]
     assert len(ends) == 2
     for end in ends:
         below = " ".join(lines[end + 2 : end + 5])

@@ -14,8 +14,11 @@ from mpilbm.run.preflight.plan import plan
 MANUAL = Path(__file__).parents[3] / "mpilbm/view/manual"
 TUTORIALS = {path.stem: path.read_text() for path in sorted(MANUAL.glob("tutorial-*.md"))}
 BLOCK = re.compile(r'^```(\w+) title="([^"]+)"\n(.*?)^```$', re.M | re.S)
-BLOCKS = {(chapter, name): text for chapter, whole in TUTORIALS.items()
-          for _, name, text in BLOCK.findall(whole)}  # fmt: skip
+BLOCKS = {
+    (chapter, name): text
+    for chapter, whole in TUTORIALS.items()
+    for _, name, text in BLOCK.findall(whole)
+}
 CASES = [key for key in BLOCKS if key[1].endswith(".toml")]
 SCRIPTS = [key for key in BLOCKS if key[1].endswith(".py")]
 BYTES = 150_000  # of a picture

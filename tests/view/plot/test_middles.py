@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from support.snapshots import write_snapshot
+from support.snapshots import last_snapshot, write_snapshot
 
-from mpilbm.view.plot.cuts import cuts_of
-from mpilbm.view.plot.pictures import last_snapshot, pyplot
+from mpilbm.view.plot.panels import pyplot
+from mpilbm.view.plot.planes import cuts_of
 from mpilbm.view.plot.profiles import profile_figure
 from mpilbm.view.plot.slices import field_figure
 from mpilbm.view.results.snapshot import view

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from support.snapshots import last_snapshot
 
 import mpilbm
 from mpilbm.cli import cli
-from mpilbm.view.plot.cuts import cuts_of
-from mpilbm.view.plot.pictures import last_snapshot, pyplot
+from mpilbm.view.plot.panels import pyplot
+from mpilbm.view.plot.planes import cuts_of
 from mpilbm.view.plot.profiles import centre_line, profile_figure
 from mpilbm.view.plot.slices import draw_speed, field_figure, slice_figure, slice_of
 from mpilbm.view.results.snapshot import view
@@ -25,10 +26,12 @@ def run(folder, size, units, **keys):
     case = {
         "lattice": {"name": f"D{len(size)}Q{9 if len(size) == 2 else 19}"},
         "domain": {"size": list(size), "periodic": [True] * len(size)},
-        "fluid": {"viscosity": 0.1}, "backend": {"name": "cpu"}, "run": {"steps": 1},
+        "fluid": {"viscosity": 0.1},
+        "backend": {"name": "cpu"},
+        "run": {"steps": 1},
         "initial": {"u": [f"{SHEAR}*y", *[0] * (len(size) - 1)]},
         "output": [{"name": "snapshot", "every": 1, **keys}],
-    }  # fmt: skip
+    }
     if units:
         case["units"] = {"cell": f"{CELL} m", "step": "1 s", "density": "1 kg/m^3"}
     with mpilbm.Simulation(mpilbm.load_case(case), directory=folder) as sim:

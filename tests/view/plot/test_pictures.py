@@ -6,10 +6,9 @@ import h5py
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from support.snapshots import write_snapshot
+from support.snapshots import last_snapshot, write_snapshot
 
 from mpilbm.cli import cli
-from mpilbm.core.errors import CommandError
 from mpilbm.view.plot.profiles import interpolate, pick_column, read_reference
 
 pytest.importorskip("matplotlib")
@@ -105,10 +104,12 @@ def test_a_channel_of_one_cell(tmp_path):
     assert plot(tmp_path).exit_code == 0
 
 
-def test_the_last_step_is_drawn(square):
-    from mpilbm.view.plot.pictures import last_snapshot
-
-    assert last_snapshot(square).name == "snapshot_000000007.vtkhdf"
+def test_the_last_step_is_drawn(square, tmp_path):
+    write_snapshot(square, CHANNEL, np.zeros((1, 12, 1, 3)), step=3)
+    assert plot(square, "--output", tmp_path / "last").exit_code == 0
+    assert plot(square, "--output", tmp_path / "given", "--step", "7").exit_code == 0
+    last, given = (tmp_path.joinpath(name, "speed.png") for name in ("last", "given"))
+    assert last.read_bytes() == given.read_bytes()
 
 
 # -------------------------------------------------------------------------------- vorticity
@@ -116,8 +117,7 @@ def test_the_last_step_is_drawn(square):
 
 @pytest.mark.parametrize(("across", "up", "normal"), [(0, 1, 2), (0, 2, 1), (1, 2, 0)])
 def test_vorticity_of_a_rigid_rotation_is_twice_its_rate(tmp_path, across, up, normal):
-    from mpilbm.view.plot.cuts import cuts_of
-    from mpilbm.view.plot.pictures import last_snapshot
+    from mpilbm.view.plot.planes import cuts_of
     from mpilbm.view.plot.slices import slice_of
     from mpilbm.view.results.snapshot import view
 
@@ -251,7 +251,4 @@ def test_output_that_is_a_file(square):
 
 
 def test_no_run_directory():
-    from mpilbm.view.plot.pictures import last_snapshot
-
-    with pytest.raises(CommandError, match="no such folder"):
-        last_snapshot(Path("nowhere.out"))
+    assert "nowhere.out: no such folder" in plot("nowhere.out").output

@@ -52,17 +52,20 @@ def folder(tmp_path):
     run_case(make_case((5, 8), [{"name": "monitor", "every": 1}], run={"steps": 3}), tmp_path)
     path = tmp_path / "monitor.csv"
     header = path.read_text().splitlines()[0].split(",")
-    rows = [",".join(str(each) if name == "max_speed" else str(step) for name in header)
-            for step, each in enumerate(DRAG.tolist())]  # fmt: skip
+    rows = [
+        ",".join(str(each) if name == "max_speed" else str(step) for name in header)
+        for step, each in enumerate(DRAG.tolist())
+    ]
     path.write_text("\n".join([",".join(header), *rows]) + "\n")
     return tmp_path
 
 
 def test_pictures_say_on_the_axis_how_many_points_are_outside(folder):
-    from mpilbm.view.plot.monitor import monitor_figure, read_monitor
+    from mpilbm.view.plot.time_series import monitor_figure
+    from mpilbm.view.results.run import open_run
 
     plt = pyplot()
-    figure = monitor_figure(plt, read_monitor(folder / "monitor.csv"), "title")
+    figure = monitor_figure(plt, dict(open_run(folder).table("monitor")), "title")
     found = {axis.get_title(): axis for axis in figure.axes}
     axis = found["max speed"]
     assert [text.get_text() for text in axis.texts] == ["3 of 80 points outside"]

@@ -6,8 +6,8 @@ from support.scalars import flow, setting
 
 from mpilbm.case.case import parse_case
 from mpilbm.outputs.drawing.figures import colours_of
-from mpilbm.view.plot.cuts import cuts_of
 from mpilbm.view.plot.pictures import draw, pyplot
+from mpilbm.view.plot.planes import cuts_of
 from mpilbm.view.plot.slices import field_figure
 from mpilbm.view.plot.time_series import nusselt_figure
 from mpilbm.view.results.run import open_run
@@ -36,15 +36,25 @@ def test_a_run_with_a_scalar_has_pictures_of_it(tmp_path):
 def heated(sides, **output):
     """A closed box of 8 x 6 cells with these values of T at its sides."""
     values = [{"name": "value", "where": [face], "value": value} for face, value in sides.items()]
-    scalar = {"label": "T", "diffusivity": 0.1, "boundary": values,
-              "initial": {"value": "1.001 - x/nx"}}  # fmt: skip
+    scalar = {
+        "label": "T",
+        "diffusivity": 0.1,
+        "boundary": values,
+        "initial": {"value": "1.001 - x/nx"},
+    }
     return {
-        "lattice": {"name": "D2Q9"}, "domain": {"size": [8, 6]}, "fluid": {"viscosity": 0.1},
+        "lattice": {"name": "D2Q9"},
+        "domain": {"size": [8, 6]},
+        "fluid": {"viscosity": 0.1},
         "boundary": [{"name": "bounce_back", "where": ["x-", "x+", "y-", "y+"]}],
-        "scalar": [scalar], "run": {"steps": 8}, "backend": {"name": "cpu"},
-        "output": [{"name": "nusselt", "every": 2, **output},
-                   {"name": "snapshot", "every": 8, "fields": ["u", "T"]}],
-    }  # fmt: skip
+        "scalar": [scalar],
+        "run": {"steps": 8},
+        "backend": {"name": "cpu"},
+        "output": [
+            {"name": "nusselt", "every": 2, **output},
+            {"name": "snapshot", "every": 8, "fields": ["u", "T"]},
+        ],
+    }
 
 
 @pytest.mark.parametrize(
@@ -59,7 +69,7 @@ def test_faces_without_a_given_value_have_no_nusselt_number(tmp_path, sides, out
     run_case(parse_case(heated(sides, **output), "box.toml"), tmp_path)
     plt, run = pyplot(), open_run(tmp_path)
     (name,) = [each for each in run.tables if each.startswith("nusselt")]
-    figure = nusselt_figure(plt, run, name)
+    figure, _ = nusselt_figure(plt, run, name)
     labels = [line.get_label().partition(",")[0] for line in figure.axes[0].lines]
     assert labels == shown
     assert "nusselt_y+" in run.table(name) or output.get("axis", "x") == "x"  # the file has all

@@ -11,9 +11,12 @@ from mpilbm.case.case import parse_case
 from mpilbm.cli import cli
 from mpilbm.outputs.drawing.figures import last_half
 from mpilbm.view.plot.frequencies import oscillation
-from mpilbm.view.plot.monitor import monitor_figure, read_monitor
 from mpilbm.view.plot.pictures import pyplot
-from mpilbm.view.plot.time_series import forces_figure, permeability_figure
+from mpilbm.view.plot.time_series import (
+    forces_figure,
+    monitor_figure,
+    permeability_figure,
+)
 
 pytest.importorskip("matplotlib")
 
@@ -56,15 +59,26 @@ def test_neither_have_noise_and_a_force_that_is_round_off_beside_the_drag():
 
 
 CYLINDER = {
-    "lattice": {"name": "D2Q9"}, "domain": {"size": [24, 12], "periodic": [True, True]},
-    "fluid": {"viscosity": 0.1}, "run": {"steps": 60, "steady": {"every": 20, "tolerance": 1e-9}},
-    "initial": {"u": [0.05, 0]}, "backend": {"name": "cpu"},
-    "body": [{"label": "rod", "shape": {"name": "cylinder", "centre": [8, 6], "radius": 2},
-              "boundary": {"name": "bounce_back"}}],
-    "output": [{"name": "body_forces", "every": 5, "velocity": [0.05, 0]},
-               {"name": "snapshot", "every": 30}, {"name": "monitor", "every": 10},
-               {"name": "probe", "every": 10, "points": [[14, 6]]}],
-}  # fmt: skip
+    "lattice": {"name": "D2Q9"},
+    "domain": {"size": [24, 12], "periodic": [True, True]},
+    "fluid": {"viscosity": 0.1},
+    "run": {"steps": 60, "steady": {"every": 20, "tolerance": 1e-9}},
+    "initial": {"u": [0.05, 0]},
+    "backend": {"name": "cpu"},
+    "body": [
+        {
+            "label": "rod",
+            "shape": {"name": "cylinder", "centre": [8, 6], "radius": 2},
+            "boundary": {"name": "bounce_back"},
+        }
+    ],
+    "output": [
+        {"name": "body_forces", "every": 5, "velocity": [0.05, 0]},
+        {"name": "snapshot", "every": 30},
+        {"name": "monitor", "every": 10},
+        {"name": "probe", "every": 10, "points": [[14, 6]]},
+    ],
+}
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +99,7 @@ def test_all_that_a_run_has_is_drawn_with_names_and_units(cylinder, tmp_path):
     drawn = {path.stem for path in tmp_path.glob("*.svg")}
     assert drawn == {"speed", "vorticity", "profiles", "monitor", "forces_rod", "probe_3", "steady"}
     assert "rod: c_d +x: mean" in result.output
-    figure, _ = forces_figure(pyplot(), open_run(cylinder), "rod")
+    figure, _ = forces_figure(pyplot(), open_run(cylinder), "forces_rod")
     drag = open_run(cylinder).table("forces_rod")["c_d"]
     assert f"mean {drag[len(drag) // 2 :].mean():.5g}, rms" in figure.axes[0].get_title()
     for axis in figure.axes:
@@ -94,12 +108,16 @@ def test_all_that_a_run_has_is_drawn_with_names_and_units(cylinder, tmp_path):
 
 
 SLIT = {
-    "lattice": {"name": "D2Q9"}, "domain": {"size": [4, 5], "periodic": [True, False]},
-    "fluid": {"viscosity": 0.2}, "collision": {"name": "trt", "magic": 3 / 16},
-    "force": {"name": "guo", "value": [1e-5, 0]}, "backend": {"name": "cpu"},
-    "boundary": [{"name": "bounce_back", "where": ["y-", "y+"]}], "run": {"steps": 800},
+    "lattice": {"name": "D2Q9"},
+    "domain": {"size": [4, 5], "periodic": [True, False]},
+    "fluid": {"viscosity": 0.2},
+    "collision": {"name": "trt", "magic": 3 / 16},
+    "force": {"name": "guo", "value": [1e-5, 0]},
+    "backend": {"name": "cpu"},
+    "boundary": [{"name": "bounce_back", "where": ["y-", "y+"]}],
+    "run": {"steps": 800},
     "precision": {"compute": "float64", "storage": "float64"},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(
@@ -138,34 +156,49 @@ def test_each_panel_of_the_monitor_has_a_unit(tmp_path, units):
     with Simulation(case, directory=tmp_path) as sim:
         sim.run()
     plt = pyplot()
-    figure = monitor_figure(plt, read_monitor(tmp_path / "monitor.csv"), "slit")
+    figure = monitor_figure(plt, dict(open_run(tmp_path).table("monitor")), "slit")
     found = {axis.get_title(): axis.get_ylabel() for axis in figure.axes}
-    shared = {"relative change of mass": "(1)", "mean T": "(unit of T)", "glups": "(10^9 cells/s)",
-              "variance T": "(unit of T)^2"}  # fmt: skip
-    assert found == shared | ({
-        "momentum": "(kg m/s/m)", "kinetic energy": "(J/m)", "enstrophy": "(m^3/s^2/m)",
-        "max speed": "(m/s)", "dissipation T": "(unit of T)^2/s",
-    } if units else {
-        "momentum": "(rho_0 cells^3/step)", "kinetic energy": "(rho_0 cells^4/step^2)",
-        "enstrophy": "(cells^2/step^2)", "max speed": "(cells/step)",
-        "dissipation T": "(unit of T)^2/step",
-    })  # fmt: skip
+    shared = {
+        "relative change of mass": "(1)",
+        "mean T": "(unit of T)",
+        "glups": "(10^9 cells/s)",
+        "variance T": "(unit of T)^2",
+    }
+    assert found == shared | (
+        {
+            "momentum": "(kg m/s/m)",
+            "kinetic energy": "(J/m)",
+            "enstrophy": "(m^3/s^2/m)",
+            "max speed": "(m/s)",
+            "dissipation T": "(unit of T)^2/s",
+        }
+        if units
+        else {
+            "momentum": "(rho_0 cells^3/step)",
+            "kinetic energy": "(rho_0 cells^4/step^2)",
+            "enstrophy": "(cells^2/step^2)",
+            "max speed": "(cells/step)",
+            "dissipation T": "(unit of T)^2/step",
+        }
+    )
     assert {axis.get_xlabel() for axis in figure.axes} == {"time (s)" if units else "time (steps)"}
     plt.close(figure)
 
 
 @pytest.mark.parametrize(
     ("units", "unit"),
-    [({"cell": "1 mm", "step": "1 ms", "density": "1000 kg/m^3"}, "N/m"),
-     (None, "rho_0 cells^3/step^2")],
-)  # fmt: skip
+    [
+        ({"cell": "1 mm", "step": "1 ms", "density": "1000 kg/m^3"}, "N/m"),
+        (None, "rho_0 cells^3/step^2"),
+    ],
+)
 def test_forces_are_in_the_units_of_the_time_axis(tmp_path, units, unit):
     changed = {"output": [{"name": "body_forces", "every": 1}], "run": {"steps": 4}}
     case = parse_case(CYLINDER | changed | ({"units": units} if units else {}), "rod.toml")
     with Simulation(case, directory=tmp_path) as sim:
         sim.run()
     plt, run = pyplot(), open_run(tmp_path)
-    figure, lines = forces_figure(plt, run, "rod")
+    figure, lines = forces_figure(plt, run, "forces_rod")
     assert [axis.get_ylabel() for axis in figure.axes] == [f"force {a} ({unit})" for a in "xy"]
     last = "force_x_N_per_m" if units else f"force_x ({unit})"
     assert figure.axes[0].lines[0].get_ydata()[-1] == run.table("forces_rod")[last][-1]

@@ -10,20 +10,24 @@ from mpilbm import Simulation, open_run
 from mpilbm.case.case import parse_case
 from mpilbm.case.driving import forced_channel
 from mpilbm.cli import cli
-from mpilbm.view.plot.wall_profiles import in_wall_units
+from mpilbm.view.plot.statistics_profiles import in_wall_units
 
 pytest.importorskip("matplotlib")
 
 N, G, NU = 12, 1e-5, 0.005
 CHANNEL = {
-    "title": "Channel", "lattice": {"name": "D3Q19"}, "backend": {"name": "cpu"},
-    "domain": {"size": [4, 12, 5], "periodic": [True, False, True]}, "fluid": {"viscosity": NU},
-    "collision": {"name": "trt"}, "force": {"name": "guo", "value": [G, 0, 0]},
+    "title": "Channel",
+    "lattice": {"name": "D3Q19"},
+    "backend": {"name": "cpu"},
+    "domain": {"size": [4, 12, 5], "periodic": [True, False, True]},
+    "fluid": {"viscosity": NU},
+    "collision": {"name": "trt"},
+    "force": {"name": "guo", "value": [G, 0, 0]},
     "boundary": [{"name": "bounce_back", "where": ["y-", "y+"]}],
     "initial": {"u": [f"{G}/(2*{NU})*y*(ny - y)", 0, 0], "non_equilibrium": True},
     "run": {"steps": 20},
     "output": [{"name": "statistics", "every": 5, "average": ["x", "z"]}],
-}  # fmt: skip
+}
 DNS = ROOT / "cases/reference/channel_retau180_mkm1999.csv"
 
 
@@ -71,8 +75,10 @@ def test_a_mirror_and_one_wall_are_a_channel_of_the_whole_height():
     channel = forced_channel(parse_case(CHANNEL | {"boundary": sides}, "channel.toml"))
     assert channel.h == N
     assert channel.u_tau == pytest.approx((G * N) ** 0.5)
-    body = {"shape": {"name": "sphere", "centre": [2, 6, 2], "radius": 1.5},
-            "boundary": {"name": "bounce_back"}}  # fmt: skip
+    body = {
+        "shape": {"name": "sphere", "centre": [2, 6, 2], "radius": 1.5},
+        "boundary": {"name": "bounce_back"},
+    }
     assert forced_channel(parse_case(CHANNEL | {"body": [body]}, "channel.toml")) is None
 
 

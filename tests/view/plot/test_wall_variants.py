@@ -6,16 +6,20 @@ from click.testing import CliRunner
 from mpilbm import Simulation, open_run
 from mpilbm.case.case import parse_case
 from mpilbm.cli import cli
-from mpilbm.view.plot.wall_profiles import in_wall_units
+from mpilbm.view.plot.statistics_profiles import in_wall_units
 
 pytest.importorskip("matplotlib")
 
 FLAT = {
-    "lattice": {"name": "D2Q9"}, "backend": {"name": "cpu"}, "collision": {"name": "trt"},
-    "domain": {"size": [4, 10], "periodic": [True, False]}, "fluid": {"viscosity": 0.1},
-    "run": {"steps": 10}, "output": [{"name": "statistics", "every": 5, "average": ["x"]}],
+    "lattice": {"name": "D2Q9"},
+    "backend": {"name": "cpu"},
+    "collision": {"name": "trt"},
+    "domain": {"size": [4, 10], "periodic": [True, False]},
+    "fluid": {"viscosity": 0.1},
+    "run": {"steps": 10},
+    "output": [{"name": "statistics", "every": 5, "average": ["x"]}],
     "boundary": [{"name": "bounce_back", "where": ["y-", "y+"]}],
-}  # fmt: skip
+}
 FORCE = {"name": "guo", "value": [1e-5, 0]}
 
 
@@ -27,8 +31,10 @@ def run(folder, **changes):
 
 def test_couette_flow_is_seen_from_one_wall(tmp_path):
     """U+ = y+ from the wall at rest, over the whole height, with u_tau^2 = nu U / H."""
-    walls = [{"name": "bounce_back", "where": ["y-"]},
-             {"name": "bounce_back", "where": ["y+"], "velocity": [-0.05, 0]}]  # fmt: skip
+    walls = [
+        {"name": "bounce_back", "where": ["y-"]},
+        {"name": "bounce_back", "where": ["y+"], "velocity": [-0.05, 0]},
+    ]
     initial = {"u": ["-0.05*y/ny", 0], "non_equilibrium": True}
     found = run(tmp_path, boundary=walls, initial=initial)
     wall = in_wall_units(found.case, found.profiles["y"])

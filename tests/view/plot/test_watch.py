@@ -12,8 +12,7 @@ from support.runs import run_case
 from mpilbm.cli import cli
 from mpilbm.core.errors import CommandError
 from mpilbm.storage.lock import FolderLock
-from mpilbm.view.plot.curves import curve
-from mpilbm.view.plot.watch import look, picture, table
+from mpilbm.view.plot.watch import curve, look, picture, table
 
 OUTPUTS = [
     {"name": "monitor", "every": 5},

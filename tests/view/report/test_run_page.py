@@ -22,15 +22,27 @@ pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
 
 CASE = {
-    "title": "<script>alert(1)</script> & co", "lattice": {"name": "D2Q9"},
-    "domain": {"size": [24, 12], "periodic": [True, True]}, "fluid": {"viscosity": 0.1},
-    "run": {"steps": 40}, "initial": {"u": [0.05, 0]}, "backend": {"name": "cpu"},
-    "body": [{"label": "rod", "shape": {"name": "cylinder", "centre": [8, 6], "radius": 2},
-              "boundary": {"name": "bounce_back"}}],
-    "output": [{"name": "body_forces", "every": 5, "velocity": [0.05, 0]},
-               {"name": "snapshot", "every": 20}, {"name": "monitor", "every": 10},
-               {"name": "checkpoint", "every": 20}],
-}  # fmt: skip
+    "title": "<script>alert(1)</script> & co",
+    "lattice": {"name": "D2Q9"},
+    "domain": {"size": [24, 12], "periodic": [True, True]},
+    "fluid": {"viscosity": 0.1},
+    "run": {"steps": 40},
+    "initial": {"u": [0.05, 0]},
+    "backend": {"name": "cpu"},
+    "body": [
+        {
+            "label": "rod",
+            "shape": {"name": "cylinder", "centre": [8, 6], "radius": 2},
+            "boundary": {"name": "bounce_back"},
+        }
+    ],
+    "output": [
+        {"name": "body_forces", "every": 5, "velocity": [0.05, 0]},
+        {"name": "snapshot", "every": 20},
+        {"name": "monitor", "every": 10},
+        {"name": "checkpoint", "every": 20},
+    ],
+}
 
 
 PICTURES = 4 + 6  # those of the snapshot and of the forces, and the panels of the monitor
@@ -78,8 +90,16 @@ def test_the_page_needs_nothing_else_and_says_what_was_run(page):
     assert all(image["src"].startswith("data:image/png;base64,") for image in images)
     assert all(image["alt"] for image in images)
     assert not re.search(r"(src|href)=\"https?:", text)
-    for words in ("24 x 12", "D2Q9", "Mach", "monitor.csv", "snapshot_&lt;step&gt;.vtkhdf",
-                  "--restart auto --set run.steps=80", "rod: c_d +x: mean", ">done<"):  # fmt: skip
+    for words in (
+        "24 x 12",
+        "D2Q9",
+        "Mach",
+        "monitor.csv",
+        "snapshot_&lt;step&gt;.vtkhdf",
+        "--restart auto --set run.steps=80",
+        "rod: c_d +x: mean",
+        ">done<",
+    ):
         assert words in text, words
     assert all(attrs.get("scope") in ("row", "col") for attrs in elements.of("th"))
 
@@ -93,8 +113,12 @@ def test_runs_without_snapshots_summary_or_end_have_a_page(tmp_path):
     summary.write_text(json.dumps(json.loads(summary.read_text()) | started))
     run(tmp_path / "lost", output=outputs)
     (tmp_path / "lost" / "summary.json").unlink()
-    for name, words in (("bare", "No pictures"), ("killed", 'poor">killed at step 40 of 60,000<'),
-                        ("killed", "<td>40 of 60,000</td>"), ("lost", "no summary")):  # fmt: skip
+    for name, words in (
+        ("bare", "No pictures"),
+        ("killed", 'poor">killed at step 40 of 60,000<'),
+        ("killed", "<td>40 of 60,000</td>"),
+        ("lost", "no summary"),
+    ):
         result = CliRunner().invoke(cli, ["report", str(tmp_path / name)])
         assert result.exit_code == 0, result.output
         text = (tmp_path / name / "report.html").read_text()
@@ -136,19 +160,22 @@ def test_the_command_repeats_the_settings_of_the_run(tmp_path):
         result = CliRunner().invoke(cli, command)
         assert result.exit_code == 0, result.output
     text = html.unescape((folder / "report.html").read_text())
-    wanted = (f"mpilbm run {case} --set run.steps=20 --set 'initial.u=[0.02, 0]' --output "
-              f"'{folder}' --restart auto --set run.steps=40")  # fmt: skip
+    wanted = (
+        f"mpilbm run {case} --set run.steps=20 --set 'initial.u=[0.02, 0]' --output "
+        f"'{folder}' --restart auto --set run.steps=40"
+    )
     assert wanted in text
 
 
 def test_a_channel_has_y_plus_on_the_page_and_narrow_pictures(tmp_path):
     """Text of 9 points in pictures of at most 4.8 inches is readable on 400 pixels."""
     changed = {
-        "body": [], "domain": {"size": [24, 12], "periodic": [True, False]},
+        "body": [],
+        "domain": {"size": [24, 12], "periodic": [True, False]},
         "force": {"name": "guo", "value": [1e-5, 0]},
         "boundary": [{"name": "bounce_back", "where": ["y-", "y+"]}],
         "output": [*CASE["output"][1:3], {"name": "statistics", "every": 10, "average": ["x"]}],
-    }  # fmt: skip
+    }
     run(tmp_path / "channel", **changed)
     result = CliRunner().invoke(cli, ["report", str(tmp_path / "channel")])
     assert result.exit_code == 0, result.output
@@ -172,8 +199,9 @@ def test_a_complete_run_was_stable_whatever_was_predicted(tmp_path):
         (verdict,) = [verdict for what, _, verdict in fluid if what == "grid Reynolds"]
         assert (verdict == "stable until its last step") == known
         assert verdict.startswith("likely unstable: ") != known
-        severities = {severity for severity, _, message in shown["findings"]
-                      if "likely unstable: " in message}  # fmt: skip
+        severities = {
+            severity for severity, _, message in shown["findings"] if "likely unstable: " in message
+        }
         assert severities == {"note" if known else "serious"}
         (speed,) = [verdict for what, _, verdict in fluid if what == "speed"]
         assert speed == "cells per step, the largest in monitor.csv"

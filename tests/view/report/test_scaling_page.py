@@ -7,9 +7,17 @@ import pytest
 from support.browser import require_readable, with_browser
 from support.commands import call
 
-from mpilbm.view.report.scaling import figures, tables
-from mpilbm.view.report.scaling.model import network, prediction
-from mpilbm.view.report.scaling.series import chosen, fastest, labels, read, series
+from mpilbm.view.report import scaling_figures as figures
+from mpilbm.view.report import scaling_tables as tables
+from mpilbm.view.report.scaling_series import (
+    chosen,
+    fastest,
+    labels,
+    network,
+    prediction,
+    read,
+    series,
+)
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
@@ -28,21 +36,45 @@ def row(ranks, seconds, efficiency, **more):
     case = "[domain]\nperiodic = [false, false, false]"
     glups = 192**3 / seconds / 1e9
     names = {"lattice": "D3Q19", "collision": "mrt", "layout": "ab", "precision": "float32/float32"}
-    return names | {
-        "scaling": "strong", "setting": "cavity", "size": [192] * 3, "ranks": ranks, "nodes": 1,
-        "time": "2026-01-01T00:00:00", "device": "a card on a host", "fluid_cells": 192**3,
-        "cells": 192**3, "glups": glups, "spread": [glups, glups], "bytes_per_update": 152,
-        "copy_bandwidth": 7e10 * ranks, "efficiency": efficiency, "against": "alone",
-        "alone": {"glups": [glups]}, "overhead": 1e-5, "case": case,
-        "halo": {"name": "direct", "bytes": sent, "hidden": 0.9},
-        "link": lines if ranks > 1 else None,
-    } | more  # fmt: skip
+    return (
+        names
+        | {
+            "scaling": "strong",
+            "setting": "cavity",
+            "size": [192] * 3,
+            "ranks": ranks,
+            "nodes": 1,
+            "time": "2026-01-01T00:00:00",
+            "device": "a card on a host",
+            "fluid_cells": 192**3,
+            "cells": 192**3,
+            "glups": glups,
+            "spread": [glups, glups],
+            "bytes_per_update": 152,
+            "copy_bandwidth": 7e10 * ranks,
+            "efficiency": efficiency,
+            "against": "alone",
+            "alone": {"glups": [glups]},
+            "overhead": 1e-5,
+            "case": case,
+            "halo": {"name": "direct", "bytes": sent, "hidden": 0.9},
+            "link": lines if ranks > 1 else None,
+        }
+        | more
+    )
 
 
 def test_required_throughput_is_that_of_table_1():
     """Obrecht et al. 2013: kernel ms, MB and GB/s on 2, 3, 4 and 6 GPUs."""
-    one, printed = 18.29e-3, {2: (9.14, 1.47, 0.16), 3: (6.10, 2.95, 0.48),
-                              4: (4.57, 4.42, 0.97), 6: (3.05, 7.37, 2.42)}  # fmt: skip
+    one, printed = (
+        18.29e-3,
+        {
+            2: (9.14, 1.47, 0.16),
+            3: (6.10, 2.95, 0.48),
+            4: (4.57, 4.42, 0.97),
+            6: (3.05, 7.37, 2.42),
+        },
+    )
     rows = [row(1, one, 1.0), *(row(n, one / n / 0.9, 0.9) for n in printed)]
     (found,) = series(rows)
     for cells, (n, numbers) in zip(tables.throughput(found).rows, printed.items(), strict=True):

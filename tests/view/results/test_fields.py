@@ -5,7 +5,7 @@ import pytest
 from support import image_cases
 
 from mpilbm import CommandError
-from mpilbm.view.results.images import FieldFile
+from mpilbm.view.results.fields import FieldFile
 from mpilbm.view.results.snapshot import view
 
 

@@ -18,9 +18,11 @@ from mpilbm.view.results.run import open_run
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
-OUTPUTS = [{"name": "probe", "every": 3, "points": [[1, 2]], "fields": ["rho"]},
-           {"name": "probe", "every": 4, "points": [[1, 2]], "format": "csv", "label": "t"},
-           {"name": "checkpoint", "every": 7, "keep": 3}]  # fmt: skip
+OUTPUTS = [
+    {"name": "probe", "every": 3, "points": [[1, 2]], "fields": ["rho"]},
+    {"name": "probe", "every": 4, "points": [[1, 2]], "format": "csv", "label": "t"},
+    {"name": "checkpoint", "every": 7, "keep": 3},
+]
 STARTED = {"status": "running", "steps": 0, "last_step": 60000, "wall_seconds": 0.1}
 
 

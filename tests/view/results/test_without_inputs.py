@@ -31,11 +31,14 @@ def box(*sides):
     corners = np.array([[x, y, z] for z in (0, 1) for y in (0, 1) for x in (0, 1)]) * sides
     quads = [(0, 2, 3, 1), (4, 5, 7, 6), (0, 1, 5, 4), (2, 6, 7, 3), (0, 4, 6, 2), (1, 3, 7, 5)]
     facets = [each for a, b, c, d in quads for each in ((a, b, c), (a, c, d))]
-    loops = ("".join(f"vertex {x:g} {y:g} {z:g}\n" for x, y, z in corners[list(each)])
-             for each in facets)  # fmt: skip
-    return "solid box\n" + "".join(
-        f"facet normal 0 0 0\nouter loop\n{loop}endloop\nendfacet\n" for loop in loops
-    ) + "endsolid box\n"  # fmt: skip
+    loops = (
+        "".join(f"vertex {x:g} {y:g} {z:g}\n" for x, y, z in corners[list(each)]) for each in facets
+    )
+    return (
+        "solid box\n"
+        + "".join(f"facet normal 0 0 0\nouter loop\n{loop}endloop\nendfacet\n" for loop in loops)
+        + "endsolid box\n"
+    )
 
 
 def flow(folder):
@@ -52,27 +55,53 @@ def flow(folder):
     (folder / "points.csv").write_text("2.5,2.5,2.5\n12.5,6.5,4.5\n")
     wall = {"name": "bounce_back"}
     return {
-        "title": "flow", "lattice": {"name": "D3Q19"}, "fluid": {"viscosity": 0.1},
+        "title": "flow",
+        "lattice": {"name": "D3Q19"},
+        "fluid": {"viscosity": 0.1},
         "domain": {"size": [20, 12, 8], "periodic": [False, False, True]},
-        "backend": {"name": "cpu"}, "run": {"steps": STEPS}, "units": UNITS,
-        "scalar": [{"label": "T", "diffusivity": 0.1, "initial": {"value": "start.npy"},
-                    "boundary": [{"name": "value", "where": ["x-"], "value": "warm.csv"},
-                                 {"name": "outflow", "where": ["x+"]}]}],
-        "boundary": [{"name": "equilibrium", "where": ["x-"], "velocity": "inlet.csv"},
-                     {"name": "equilibrium", "where": ["x+"], "rho": 1},
-                     {"name": "bounce_back", "where": ["y-", "y+"]}],
-        "body": [{"label": "mask", "mask": "mask.npy", "boundary": wall},
-                 {"label": "ball", "boundary": wall,
-                  "shape": {"name": "spheres", "file": "spheres.csv", "at": [12, 8, 4]}},
-                 {"label": "rock", "boundary": wall,
-                  "shape": {"name": "mesh", "file": "box.stl", "scale": 1, "at": [16, 3, 4]}},
-                 {"label": "scan", "boundary": wall,
-                  "shape": {"name": "voxels", "file": "scan.npy", "solid": ">= 1",
-                            "at": [0, 7, 0]}}],
-        "output": [*OUTPUTS, {"name": "body_forces", "every": 2, "body": ["mask"]},
-                   {"name": "body_forces", "every": 2, "body": ["rock", "ball"],
-                    "velocity": [0.02, 0, 0]}],
-    }  # fmt: skip
+        "backend": {"name": "cpu"},
+        "run": {"steps": STEPS},
+        "units": UNITS,
+        "scalar": [
+            {
+                "label": "T",
+                "diffusivity": 0.1,
+                "initial": {"value": "start.npy"},
+                "boundary": [
+                    {"name": "value", "where": ["x-"], "value": "warm.csv"},
+                    {"name": "outflow", "where": ["x+"]},
+                ],
+            }
+        ],
+        "boundary": [
+            {"name": "equilibrium", "where": ["x-"], "velocity": "inlet.csv"},
+            {"name": "equilibrium", "where": ["x+"], "rho": 1},
+            {"name": "bounce_back", "where": ["y-", "y+"]},
+        ],
+        "body": [
+            {"label": "mask", "mask": "mask.npy", "boundary": wall},
+            {
+                "label": "ball",
+                "boundary": wall,
+                "shape": {"name": "spheres", "file": "spheres.csv", "at": [12, 8, 4]},
+            },
+            {
+                "label": "rock",
+                "boundary": wall,
+                "shape": {"name": "mesh", "file": "box.stl", "scale": 1, "at": [16, 3, 4]},
+            },
+            {
+                "label": "scan",
+                "boundary": wall,
+                "shape": {"name": "voxels", "file": "scan.npy", "solid": ">= 1", "at": [0, 7, 0]},
+            },
+        ],
+        "output": [
+            *OUTPUTS,
+            {"name": "body_forces", "every": 2, "body": ["mask"]},
+            {"name": "body_forces", "every": 2, "body": ["rock", "ball"], "velocity": [0.02, 0, 0]},
+        ],
+    }
 
 
 def command(*arguments):
@@ -146,14 +175,24 @@ def test_a_run_of_a_program_with_functions_and_arrays(tmp_path):
         return (x - 10) ** 2 + (y - 6) ** 2 < 9
 
     case = {
-        "lattice": {"name": "D2Q9"}, "fluid": {"viscosity": 2e-4}, "backend": {"name": "cpu"},
-        "domain": {"size": [20, 12], "periodic": [True, True]}, "run": {"steps": STEPS},
+        "lattice": {"name": "D2Q9"},
+        "fluid": {"viscosity": 2e-4},
+        "backend": {"name": "cpu"},
+        "domain": {"size": [20, 12], "periodic": [True, True]},
+        "run": {"steps": STEPS},
         "initial": {"u": [np.full((12, 20), 0.01), 0]},
-        "body": [{"label": "disc", "shape": disc, "boundary": {
-            "name": "bounce_back", "velocity": ["-0.001*(y-6)", "0.001*(x-10)"]}}],
-        "output": [{"name": "snapshot", "every": 20},
-                   {"name": "body_forces", "every": 2, "velocity": [0.01, 0]}],
-    }  # fmt: skip
+        "body": [
+            {
+                "label": "disc",
+                "shape": disc,
+                "boundary": {"name": "bounce_back", "velocity": ["-0.001*(y-6)", "0.001*(x-10)"]},
+            }
+        ],
+        "output": [
+            {"name": "snapshot", "every": 20},
+            {"name": "body_forces", "every": 2, "velocity": [0.01, 0]},
+        ],
+    }
     with mpilbm.Simulation(mpilbm.load_case(case), directory=tmp_path / "run") as sim:
         sim.run()
     run = mpilbm.open_run(tmp_path / "run")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import mpilbm
-from mpilbm.view.results.images import FieldFile
+from mpilbm.view.results.fields import FieldFile
 
 xr = pytest.importorskip("xarray")
 MpilbmBackend = pytest.importorskip("mpilbm.view.results.xarray_backend").MpilbmBackend

@@ -1,11 +1,12 @@
 """The tables of a series: speed and efficiency, parts of a step, the link, the model."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mpilbm.core.units import counted
-from mpilbm.view.bench.scaling import digits, percent
-from mpilbm.view.report.scaling.series import Row, Series, step_seconds
+from mpilbm.view.bench.scaling import percent
+from mpilbm.view.bench.table import digits
+from mpilbm.view.report.scaling_series import Prediction, Row, Series, step_seconds
 
 MODELLED = (2, 4, 8, 16, 64, 256, 1024)  # ranks in the table of the model
 
@@ -21,7 +22,7 @@ class Table(NamedTuple):
 
 def tables(each: Series) -> list[Table]:
     """The tables of a series that have rows."""
-    made = (speeds(each), splits(each), throughput(each), predictions(each))
+    made = (_speeds(each), _splits(each), throughput(each), predictions(each))
     return [table for table in made if table.rows]
 
 
@@ -33,22 +34,26 @@ def runs(rows: Sequence[Row]) -> Table:
     return Table("Measurements", (*keys[:-2], "MPI", "command"), cells, "")
 
 
-def speeds(each: Series) -> Table:
+def _speeds(each: Series) -> Table:
     """GLUPS and efficiency, measured and of the model."""
-    head = ("ranks", "nodes", "GLUPS", "min–max", "one rank alone", "efficiency", "halo hidden",
-            "model GLUPS", "model efficiency")  # fmt: skip
+    columns = "ranks", "nodes", "GLUPS", "min–max", "one rank alone", "efficiency", "halo hidden"
 
     def cells(row: Row) -> list[str]:
         n, slowest = row["ranks"], row.get(row["against"] or "", {}).get("glups")
-        known = each.model if each.model and n <= max(each.model.ranks, default=0) else None
+        holds = each.model and n <= max(each.model.ranks, default=0)
+        known = each.model.at(n) if each.model and holds else None
+        against = "the box" if row["against"] == "whole" or n == 1 else "its slab"
         return [
-            str(n), str(row["nodes"]), f"{row['glups']:.4g}",
+            str(n),
+            str(row["nodes"]),
+            f"{row['glups']:.4g}",
             "–".join(f"{g:.4g}" for g in row["spread"]),
-            f"{min(slowest):.4g} ({_against(row)})" if slowest else "–",
-            percent(row["efficiency"]), percent(row["halo"].get("hidden")),
+            f"{min(slowest):.4g} ({against})" if slowest else "–",
+            percent(row["efficiency"]),
+            percent(row["halo"].get("hidden")),
             f"{known.glups(n):.4g}" if known else "–",
             percent(known.efficiency(n) if known else None),
-        ]  # fmt: skip
+        ]
 
     where = (
         "its share of the box"
@@ -60,22 +65,18 @@ def speeds(each: Series) -> Table:
         "of ranks and by the GLUPS of the slowest rank by itself, measured in the same run on "
         f"{where}."
     )
+    head = (*columns, "model GLUPS", "model efficiency")
     return Table("Speed", head, list(map(cells, each.rows)), note)
 
 
-def _against(row: Row) -> str:
-    return "the box" if row["against"] == "whole" or row["ranks"] == 1 else "its slab"
-
-
-def splits(each: Series) -> Table:
+def _splits(each: Series) -> Table:
     """The parts of a step's time."""
-    parts = ("edge", "bulk", "exchange", "host")
     head = ("ranks", "step, µs", "edge", "bulk", "visible exchange", "host, concurrent")
-    cells = [
-        [str(row["ranks"]), digits(1e6 * step_seconds(row)),
-         *(digits(1e6 * row["split"][part]) for part in parts)]
-        for row in each.rows if row.get("split")
-    ]  # fmt: skip
+    cells = []
+    for row in each.rows:
+        if split := row.get("split"):
+            times = step_seconds(row), *(split[x] for x in ("edge", "bulk", "exchange", "host"))
+            cells.append([str(row["ranks"]), *(digits(1e6 * time) for time in times)])
     note = (
         "Parts of steps that were launched one by one, with events in between. With recorded and "
         "replayed steps (nccl, cuda_ipc) a step of a small box takes less than their sum."
@@ -85,26 +86,23 @@ def splits(each: Series) -> Table:
 
 def throughput(each: Series) -> Table:
     """The bandwidth required at 100 % efficiency, and that of the link [Obrecht 2013, table 1]."""
-    head = ("ranks", "kernels, ms", "faces, MB", "required GB/s", "of a rank", "link GB/s",
-            "required / link", "latency, µs")  # fmt: skip
-
-    def cells(row: Row) -> list[str]:
-        kernels = step_seconds(row) * row["efficiency"]
-        total, most = sum(row["halo"]["bytes"]), max(row["halo"]["bytes"])
-        given = row["link"]["bandwidth"]
-        return [
-            str(row["ranks"]), digits(1e3 * kernels), digits(total / 1e6),
-            digits(total / kernels / 1e9), digits(most / kernels / 1e9), digits(given / 1e9),
-            digits(most / kernels / given), digits(1e6 * row["link"]["latency"]),
-        ]  # fmt: skip
-
+    faces = "kernels, ms", "faces, MB", "required GB/s", "of a rank"
+    link = "link GB/s", "required / link", "latency, µs"
+    rows = []
+    for row in each.rows:
+        if row.get("link") and row["efficiency"]:
+            kernels = step_seconds(row) * row["efficiency"]
+            total, most = sum(row["halo"]["bytes"]), max(row["halo"]["bytes"])
+            given, latency = row["link"]["bandwidth"], row["link"]["latency"]
+            sent = 1e3 * kernels, total / 1e6, total / kernels / 1e9, most / kernels / 1e9
+            numbers = *sent, given / 1e9, most / kernels / given, 1e6 * latency
+            rows.append([str(row["ranks"]), *map(digits, numbers)])
     note = (
         "Kernels: time of a step at 100 % efficiency. Faces: bytes that all ranks send in a step; "
         "required: these bytes divided by the time of the kernels. Link: bytes per second sent by "
         "a rank that exchanges with both neighbours, all ranks at once, with the halo of the run."
     )
-    rows = [row for row in each.rows if row.get("link") and row["efficiency"]]
-    return Table("Link", head, list(map(cells, rows)), note)
+    return Table("Link", ("ranks", *faces, *link), rows, note)
 
 
 def predictions(each: Series) -> Table:
@@ -113,12 +111,13 @@ def predictions(each: Series) -> Table:
     if known is None:
         return Table("Model", (), [], "")
     ranks = [n for n in MODELLED if n in known.ranks]
-    values = [[f"{known.glups(n):.4g} ({percent(known.efficiency(n))})" for n in ranks]]
-    return Table("Model", [counted(n, "rank") for n in ranks], values if ranks else [],
-                 _numbers(each, known))  # fmt: skip
+    models = [(known.at(n), n) for n in ranks]
+    values = [[f"{at.glups(n):.4g} ({percent(at.efficiency(n))})" for at, n in models]]
+    head = [counted(n, "rank") for n in ranks]
+    return Table("Model", head, values if ranks else [], _numbers(each, known))
 
 
-def _numbers(each: Series, known: Any) -> str:
+def _numbers(each: Series, known: Prediction) -> str:
     model, where = known.model, counted(known.nodes, "node")
     note = (
         f"GLUPS (efficiency) of the model: {model.bytes_per_update} B per update at "
@@ -129,12 +128,11 @@ def _numbers(each: Series, known: Any) -> str:
     )
     if known.nodes == 1 and known.network is None:
         note += " The network between nodes is not known: give it with --network 50GB/s,2us."
-    elif known.nodes == 1:
-        network = known.network
+    elif known.nodes == 1 and known.network:
+        bandwidth, latency = known.network
         note += (
-            f" Beyond {counted(known.measured, 'rank')} a node sends "
-            f"{network.bandwidth / 1e9:.3g} GB/s after {1e6 * network.latency:.3g} µs, as given "
-            "with --network."
+            f" Beyond {counted(known.measured, 'rank')} a node sends {bandwidth / 1e9:.3g} GB/s "
+            f"after {1e6 * latency:.3g} µs, as given with --network."
         )
     if each.kind == "strong":
         note += f" The box has {model.planes} planes, which is the largest number of ranks."

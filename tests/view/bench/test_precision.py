@@ -8,7 +8,7 @@ from support.outputs_cases import make_case
 
 from mpilbm.cli import cli
 from mpilbm.view.bench import measure
-from mpilbm.view.comparison.recommendation import recommend
+from mpilbm.view.bench.precision import recommend
 
 BODY = {
     "label": "post",
@@ -16,8 +16,11 @@ BODY = {
     "boundary": {"name": "bounce_back"},
 }
 FORCES = {"name": "body_forces", "every": 5}
-FLOW = {"force": {"name": "guo", "value": [1e-4, 0]}, "body": [BODY],
-        "output": [FORCES, {"name": "snapshot", "every": 1}]}  # fmt: skip
+FLOW = {
+    "force": {"name": "guo", "value": [1e-4, 0]},
+    "body": [BODY],
+    "output": [FORCES, {"name": "snapshot", "every": 1}],
+}
 
 
 @pytest.fixture(autouse=True)
@@ -68,7 +71,7 @@ def test_layouts_and_collisions(tmp_path):
 
 def test_an_unstable_variant_is_a_row(tmp_path, monkeypatch):
     from mpilbm.core.errors import NonFiniteError
-    from mpilbm.view.comparison import compare as module
+    from mpilbm.view.bench import comparison as module
 
     run = module.Comparison._run
 
@@ -100,9 +103,14 @@ def test_bad_input(tmp_path, options, message):
 
 def row(layout, glups, error, size=100, own=False, half=None):
     return {
-        "kind": "layout", "layout": layout, "own": own, "glups": glups, "bytes": size,
-        "half": {"u": half or error}, "end": {"u": error},
-    }  # fmt: skip
+        "kind": "layout",
+        "layout": layout,
+        "own": own,
+        "glups": glups,
+        "bytes": size,
+        "half": {"u": half or error},
+        "end": {"u": error},
+    }
 
 
 def test_the_fastest_accurate_variant_is_recommended():

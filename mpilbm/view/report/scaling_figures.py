@@ -5,10 +5,11 @@ from textwrap import fill
 from typing import Any, NamedTuple
 
 from mpilbm.outputs.drawing import figures as canvas
-from mpilbm.view.report.scaling.series import (
+from mpilbm.view.report.scaling_series import (
     MOST,
     Row,
     Series,
+    by_box,
     chosen,
     common,
     fastest,
@@ -59,7 +60,7 @@ def weak(found: Sequence[Series]) -> Drawn | None:
         shares = [_shares(row) for row in rows]
         _points(panel, rows, shares, style)
         extent += [value for middle, low, high in shares for value in (middle - low, middle + high)]
-        extent += _model_line(panel, each, style, lambda known, n: 100 * known.efficiency(n))
+        extent += _model_line(panel, each, style, lambda known, n: 100 * known.at(n).efficiency(n))
     margin = max(1.0, 0.06 * (max(extent) - min(extent)))
     panel.axhline(100, color="0.6", lw=0.8, zorder=0)
     panel.set(ylabel="efficiency, %", ylim=(min(extent) - margin, max(extent) + margin))
@@ -85,7 +86,10 @@ def strong(found: Sequence[Series]) -> Drawn | None:
             one = 1e3 * each.last["fluid_cells"] / each.alone / 1e9
             panel.plot(ranks, [one / n for n in ranks], ":", color=style["color"], lw=1)
         _model_line(panel, each, style, lambda known, n: 1e3 * known.seconds(n))
-        limit = _limit(each)
+        limit = 0.0  # ms of a step without cells, launches and exchange
+        if each.model is not None:
+            model = each.model.at(max(each.model.ranks, default=1))
+            limit = 1e3 * (2 * model.overhead + model.exchange())
         if limit > NEAR * 1e3 * step_seconds(each.last):
             panel.axhline(limit, color=style["color"], lw=0.8, ls="-.")
             limited = True
@@ -103,14 +107,11 @@ def strong(found: Sequence[Series]) -> Drawn | None:
 
 def transports(found: Sequence[Series]) -> Drawn | None:
     """Efficiency of the halo transports side by side, for boxes measured with several."""
-    boxes: dict[tuple[str, ...], list[Series]] = {}
-    for each in found:
-        if each.halo and each.last["efficiency"]:
-            boxes.setdefault((each.kind, *each.parts), []).append(each)
-    most = [max(each.last["ranks"] for each in group) for group in boxes.values()]
-    alike = [[each for each in group if each.last["ranks"] == ranks]
-             for group, ranks in zip(boxes.values(), most, strict=True)]  # fmt: skip
-    several = [group for group in alike if len(group) > 1]
+    several = []
+    for group in by_box(each for each in found if each.halo and each.last["efficiency"]):
+        most = max(each.last["ranks"] for each in group)
+        alike = [each for each in group if each.last["ranks"] == most]
+        several += [alike] if len(alike) > 1 else []
     several = sorted(several, key=lambda group: -len(group))[:MOST]
     if not several:
         return None
@@ -122,17 +123,16 @@ def transports(found: Sequence[Series]) -> Drawn | None:
         ticks.append(place + (len(group) - 1) / 2)
         for each in sorted(group, key=lambda one: halos.index(one.halo)):
             middle, low, high = _shares(each.last)
-            panel.barh(place, middle, 0.8, xerr=[[low], [high]], error_kw={"lw": 0.8},
-                       color=COLOURS[halos.index(each.halo)], label=each.halo)  # fmt: skip
+            errors: dict[str, Any] = {"xerr": [[low], [high]], "error_kw": {"lw": 0.8}}
+            colour = COLOURS[halos.index(each.halo)]
+            panel.barh(place, middle, 0.8, color=colour, label=each.halo, **errors)
             right, place = max(right, middle + high), place + 1
         place += 0.6
     panel.set_yticks(ticks, _lines(firsts))
     panel.axvline(100, color="0.6", lw=0.8, zorder=0)
     panel.set(xlabel="efficiency, %", xlim=(0, right * 1.03))
     panel.invert_yaxis()
-    handles, names = panel.get_legend_handles_labels()
-    known = dict(zip(names, handles, strict=True))
-    _legend(figure, list(known.values()), list(known))
+    _legend(panel)
     text = (
         "The same box with each halo transport, at the largest number of ranks. Bars: the slowest "
         f"and the fastest repeat. All: {common(firsts)}."
@@ -153,18 +153,19 @@ def parts(found: Sequence[Series]) -> Drawn | None:
         total = sum(times[part] for part in PARTS)
         for colour, part in zip(COLOURS, PARTS, strict=False):
             share = 100 * times[part] / total
-            panel.barh(place, share, 0.6, left=left, color=colour,
-                       label=None if place else PARTS[part])  # fmt: skip
+            label = None if place else PARTS[part]
+            panel.barh(place, share, 0.6, left=left, color=colour, label=label)
             left += share
         host = 100 * times["host"] / total
         panel.plot(host, place, "|k", ms=11, mew=2, label=None if place else "host, concurrent")
-        panel.text(1.02, place, f"{1e3 * total:.3g} ms", va="center", fontsize=8.5,
-                   transform=panel.get_yaxis_transform())  # fmt: skip
+        beside = panel.get_yaxis_transform()
+        text = f"{1e3 * total:.3g} ms"
+        panel.text(1.02, place, text, va="center", fontsize=8.5, transform=beside)
         most = max(most, host)
     panel.set_yticks(range(len(shown)), _lines(shown))
     panel.set(xlabel="share of a step, %", xlim=(0, 1.02 * most))
     panel.invert_yaxis()
-    _legend(figure, *panel.get_legend_handles_labels())
+    _legend(panel)
     text = (
         "Steps that were launched one by one, and their time at the right. The exchange runs while "
         "the other planes are computed; visible is what takes longer. "
@@ -192,9 +193,8 @@ def _panel(shown: Sequence[Series]) -> tuple[Any, Any]:
 
 
 def _styles(shown: Sequence[Series]) -> list[dict[str, Any]]:
-    names = labels(shown)
-    return [{"color": colour, "marker": marker, "label": name, "zorder": 3}
-            for colour, marker, name in zip(COLOURS, MARKERS, names, strict=False)]  # fmt: skip
+    each = zip(COLOURS, MARKERS, labels(shown), strict=False)
+    return [{"color": c, "marker": m, "label": name, "zorder": 3} for c, m, name in each]
 
 
 def _lines(shown: Sequence[Series]) -> list[str]:
@@ -203,11 +203,13 @@ def _lines(shown: Sequence[Series]) -> list[str]:
     return [fill(f"{each.kind}, {each.last['ranks']} ranks: {name}", 30) for each, name in names]
 
 
-def _legend(figure: Any, handles: Sequence[Any], names: Sequence[str]) -> None:
-    """The legend below a figure, in as many columns as fit."""
-    columns = max(1, min(4, LETTERS // (6 + max(map(len, names)))))
-    figure.legend(handles, names, loc="outside lower center", ncols=columns, fontsize=8,
-                  frameon=False)  # fmt: skip
+def _legend(panel: Any) -> None:
+    """The legend below the figure, each name once, in as many columns as fit."""
+    handles, names = panel.get_legend_handles_labels()
+    known = dict(zip(names, handles, strict=True))
+    columns = max(1, min(4, LETTERS // (6 + max(map(len, known)))))
+    style = {"loc": "outside lower center", "fontsize": 8, "frameon": False}
+    panel.figure.legend(known.values(), known, ncols=columns, **style)
 
 
 Point = tuple[float, float, float]  # a value, and its distances to the lowest and highest repeat
@@ -215,16 +217,19 @@ Point = tuple[float, float, float]  # a value, and its distances to the lowest a
 
 def _shares(row: Row) -> Point:
     """Efficiency in percent."""
-    slow, fast = (100 * row["efficiency"] * glups / row["glups"] for glups in row["spread"])
-    middle = 100 * row["efficiency"]
-    return middle, max(0.0, middle - slow), max(0.0, fast - middle)
+    return _point(row, lambda glups: 100 * row["efficiency"] * glups / row["glups"])
 
 
 def _times(row: Row) -> Point:
     """Milliseconds of a step."""
-    long, short = (1e3 * row["fluid_cells"] / glups / 1e9 for glups in row["spread"])
-    middle = 1e3 * step_seconds(row)
-    return middle, max(0.0, middle - short), max(0.0, long - middle)
+    return _point(row, lambda glups: 1e3 * row["fluid_cells"] / glups / 1e9)
+
+
+def _point(row: Row, value: Callable[[float], float]) -> Point:
+    """A value that depends on the speed, for the median and for the ends of the repeats."""
+    middle = value(row["glups"])
+    low, high = sorted(map(value, row["spread"]))
+    return middle, max(0.0, middle - low), max(0.0, high - middle)
 
 
 def _points(
@@ -232,8 +237,8 @@ def _points(
 ) -> None:
     middles, lows, highs = zip(*points, strict=True)
     beside = 2 ** (APART * (MARKERS.index(style["marker"]) - MOST / 2))
-    panel.errorbar([beside * row["ranks"] for row in rows], middles, (lows, highs), lw=1.2, ms=4.5,
-                   capsize=2, **style)  # fmt: skip
+    ranks = [beside * row["ranks"] for row in rows]
+    panel.errorbar(ranks, middles, (lows, highs), lw=1.2, ms=4.5, capsize=2, **style)
 
 
 def _model_line(
@@ -249,24 +254,16 @@ def _model_line(
     return values
 
 
-def _limit(each: Series) -> float:
-    """Milliseconds of a step without cells, launches and exchange; 0 without a model."""
-    if each.model is None:
-        return 0.0
-    model = each.model.at(max(each.model.ranks, default=1))
-    return 1e3 * (2 * model.overhead + model.exchange())
-
-
 def _ranks_axis(panel: Any, shown: Sequence[Series], least: int = 0) -> None:
     """Ticks at the numbers of ranks of measurements and models, also at `least` if given."""
     ranks = sorted({row["ranks"] for each in shown for row in each.rows})
     modelled = {n for each in shown if each.model for n in each.model.ranks if n > ranks[-1]}
-    ticks = sorted({*ranks, *modelled, *([least] if least else [])})
+    ticks = sorted({*ranks, *modelled, least} - {0})
     panel.set_xscale("log", base=2)
     panel.set_xticks(ticks, [str(n) for n in ticks])
     panel.set_xticks([], minor=True)
     panel.set_xlabel("ranks")
-    _legend(panel.figure, *panel.get_legend_handles_labels())
+    _legend(panel)
 
 
 def _shown(shown: Sequence[Series], found: Sequence[Series], bars: bool = True) -> str:

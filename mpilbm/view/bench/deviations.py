@@ -1,6 +1,5 @@
 """The results of a variant, and their relative deviations from those of the reference."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any
@@ -52,21 +51,15 @@ def deviations(found: Results, reference: Results, step: int) -> dict[str, float
         figures[name] = _ratio(_rms(mine.fields[name], fluid, values), scale)
     if reference.forces and step == max(reference.samples):
         forces = np.array(reference.forces)
-        apart = np.array(found.forces) - forces
-        figures["forces"] = _ratio(sqrt(np.mean(apart**2)), sqrt(np.mean(forces**2)))
-    return figures | _of_sums(mine.sums, exact.sums, speed)
-
-
-def _of_sums(
-    found: Mapping[str, float], exact: Mapping[str, float], speed: float
-) -> dict[str, float | None]:
-    momentum = sqrt(sum((found[f"momentum_{x}"] - exact[f"momentum_{x}"]) ** 2
-                        for x in "xyz" if f"momentum_{x}" in exact))  # fmt: skip
-    energy = abs(found["kinetic_energy"] - exact["kinetic_energy"])
-    return {
-        "mass": _ratio(abs(found["mass"] - exact["mass"]), exact["mass"]),
-        "momentum": _ratio(momentum, exact["mass"] * speed),
-        "energy": _ratio(energy, exact["kinetic_energy"]),
+        error = np.array(found.forces) - forces
+        figures["forces"] = _ratio(sqrt(np.mean(error**2)), sqrt(np.mean(forces**2)))
+    apart = {name: mine.sums[name] - value for name, value in exact.sums.items()}
+    momentum = sqrt(sum(apart.get(f"momentum_{x}", 0.0) ** 2 for x in "xyz"))
+    mass, energy = exact.sums["mass"], exact.sums["kinetic_energy"]
+    return figures | {
+        "mass": _ratio(abs(apart["mass"]), mass),
+        "momentum": _ratio(momentum, mass * speed),
+        "energy": _ratio(abs(apart["kinetic_energy"]), energy),
     }
 
 

@@ -1,18 +1,77 @@
-"""Runs a case in a reference and in variants, and compares results, speed and memory."""
+"""Runs a case in variants and in a reference, and compares results, speed and memory."""
 
+import copy
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from mpilbm.case.case import parse_case
 from mpilbm.core.errors import CaseError, MpilbmError, NonFiniteError
+from mpilbm.core.registry import names
 from mpilbm.parallel.agree import on_root
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.run.simulation import Simulation
 from mpilbm.solver import memory_plan
+from mpilbm.view.bench.boxes import DOUBLE, PRECISIONS
+from mpilbm.view.bench.deviations import Results, Sample, deviations
 from mpilbm.view.bench.measure import timed, worth_timing
-from mpilbm.view.comparison.deviations import Results, Sample, deviations
-from mpilbm.view.comparison.variants import Variant, reference, shortened
+
+PRECISION, LAYOUT, COLLISION = KINDS = ("precision", "layout", "collision")
+REFERENCE = PRECISIONS[DOUBLE]
+MEASURED = ("body_forces",)  # outputs that the shortened case keeps: the forces are compared
+
+
+class Variant(NamedTuple):
+    """A case that differs from the user's in one part, of the kind `kind`."""
+
+    kind: str
+    tables: dict[str, Any]
+
+
+def shortened(tables: dict[str, Any], steps: int, layout: str) -> dict[str, Any]:
+    """The tables of a case that runs `steps` steps without files; `layout` replaces "auto"."""
+    short = copy.deepcopy(tables)
+    short["run"] = {"steps": steps}
+    short["output"] = [each for each in short.get("output", ()) if each["name"] in MEASURED]
+    if layout:
+        short["layout"] = _named(short.get("layout"), layout)
+    return short
+
+
+def variants(short: dict[str, Any], kind: str) -> list[Variant]:
+    """The variants of a kind; the case itself is one of them."""
+    if kind == PRECISION:
+        parts = [{"precision": _formats(short, each)} for each in PRECISIONS.values()]
+    elif kind == LAYOUT:
+        given = short.get("layout")
+        every = [name for name in names("layouts") if name != "auto"]
+        parts = [{"layout": _named(given, name)} for name in every]
+    else:
+        parts = [_with_collision(short, name) for name in names("collisions")]
+    return [Variant(kind, short | part) for part in parts]
+
+
+def _formats(short: dict[str, Any], formats: dict[str, str]) -> dict[str, Any]:
+    """The table of the number formats; fast intrinsics exist in float32 only."""
+    table = short.get("precision", {}) | formats
+    if formats["compute"] != "float32":
+        table.pop("intrinsics", None)
+    return table
+
+
+def _named(given: dict[str, Any] | None, name: str) -> dict[str, Any]:
+    """The given table if it has this name, with its options; else the defaults of the name."""
+    return given if given and given.get("name") == name else {"name": name}
+
+
+def _with_collision(short: dict[str, Any], name: str) -> dict[str, Any]:
+    """The parts of the case that hold collisions: its own table, or one of each fluid."""
+    fluids: Any = short.get("fluid")
+    if not isinstance(fluids, Sequence):
+        return {"collision": _named(short.get("collision"), name)}
+    return {"fluid": [each | {"collision": _named(each.get("collision"), name)} for each in fluids]}
+
 
 SECONDS = 10.0  # of the case itself, without a given number of steps
 LEAST_STEPS, REPEATS = 100, 3
@@ -41,13 +100,13 @@ class Comparison:
         self.reference = Results()
         self.own_figures: dict[str, Any] = {}  # of the case, which is a variant of each kind
         try:
-            self.reference_row = self._run(reference(self.short), self.reference)
+            exact = self.short | {"precision": _formats(self.short, REFERENCE)}
+            self.reference_row = self._run(exact, self.reference)
         except MpilbmError as error:
             kind = NonFiniteError if isinstance(error, NonFiniteError) else CaseError
-            raise kind(
-                ["the reference in float64 cannot run; a smaller box may fit "
-                 "(--set domain.size=…)", *error.problems]
-            ) from error  # fmt: skip
+            fix = "a smaller box may fit (--set domain.size=…)"
+            problem = f"the reference in float64 cannot run; {fix}"
+            raise kind([problem, *error.problems]) from error
 
     def opened(self, tables: dict[str, Any]) -> Simulation:
         """A simulation of these tables."""
@@ -132,8 +191,8 @@ def _speed(sim: Simulation) -> dict[str, Any]:
     seconds = [timed(solver, comm, steps) for _ in range(REPEATS)]
     geometry = solver.geometry
     fluid = sum(comm.allgather(int(geometry.fluid_cells.sum())))
-    of = solver.case, solver.slab, geometry.lists, geometry.around
     rates = [fluid * steps / each / 1e9 for each in seconds]
+    of = solver.case, solver.slab, geometry.lists, geometry.around
     return {
         "glups": median(rates),
         "spread": [min(rates), max(rates)],

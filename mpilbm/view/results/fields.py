@@ -1,10 +1,11 @@
-"""Fields of one step in a VTKHDF file, read where they are indexed."""
+"""Fields in VTKHDF files, of one step and of several, read where they are indexed."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -19,33 +20,32 @@ from mpilbm.core.files.hdf5 import (
     require_intact,
     values,
 )
-from mpilbm.core.units import LATTICE_UNIT
+from mpilbm.core.units import LATTICE_UNIT, TIME, Units
 
-IMAGE, MESH = "ImageData", "PolyData"
 CELL_DATA, SOLID = "VTKHDF/CellData", "solid"
 Region = slice | int | tuple[slice | int, ...] | None
 
 
 @dataclass(frozen=True)
 class Head:
-    """The description of a file: its fields, and for a part of the box its place.
+    """The description of a file: its fields, and for a part of the box its place, else ().
 
-    `kind` is ImageData or PolyData. `origin` is the lower corner of the first cell and `spacing`
-    the sides of a cell, both along x, y, z; `shape` are the cells along z, y, x.
+    `origin` is the lower corner of the first cell and `spacing` the sides of a cell, both along
+    x, y, z; `shape` are the cells along z, y, x.
     """
 
-    kind: str
     fields: tuple[str, ...]
-    origin: tuple[float, ...]
-    spacing: tuple[float, ...]
-    shape: tuple[int, ...]
+    origin: tuple[float, ...] = ()
+    spacing: tuple[float, ...] = ()
+    shape: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True)
 class CellFields:
     """The fields of cells in an open file."""
 
-    def __init__(self, path: Path, file: Hdf5File):
-        self.path, self.file = path, file
+    path: Path
+    file: Hdf5File
 
     @property
     def names(self) -> list[str]:
@@ -59,15 +59,12 @@ class CellFields:
     def head(self) -> Head:
         """The description of the file; ValueError if it has none."""
         file, names = self.file, tuple(self.names)
-        kind = attribute(file, "VTKHDF", "Type", bytes).decode(errors="replace")
-        if kind != IMAGE:
-            return Head(kind, names, (), (), ())
-        origin, spacing = (
-            tuple(map(float, _numbers(file, name, 3))) for name in ("Origin", "Spacing")
-        )
-        extent = _numbers(file, "WholeExtent", 6)
-        shape = tuple(int(extent[2 * k + 1] - extent[2 * k]) for k in (2, 1, 0))
-        return Head(kind, names, origin, spacing, shape)
+        if attribute(file, "VTKHDF", "Type", bytes) != b"ImageData":
+            return Head(names)
+        origin, spacing = (_numbers(file, name, 3).astype(float) for name in ("Origin", "Spacing"))
+        extent = _numbers(file, "WholeExtent", 6).astype(int)
+        shape = (extent[1::2] - extent[::2])[::-1]
+        return Head(names, *(tuple(each.tolist()) for each in (origin, spacing, shape)))
 
     def dataset(self, name: str) -> Values:
         """The values of a field; CommandError if the file does not have it."""
@@ -96,6 +93,7 @@ def naming(path: Path) -> Iterator[None]:
         raise CommandError(f"{path}: {error}") from None
 
 
+@dataclass(frozen=True)
 class FieldFile:
     """A file of the fields of one step.
 
@@ -104,8 +102,9 @@ class FieldFile:
     all of it.
     """
 
-    def __init__(self, path: Path, dimensions: int, verify: bool = False):
-        self.path, self.dimensions, self.verify = path, dimensions, verify
+    path: Path
+    dimensions: int
+    verify: bool = False
 
     @contextmanager
     def _open(self) -> Iterator[CellFields]:
@@ -173,3 +172,85 @@ def _numbers(file: Hdf5File, name: str, count: int) -> np.ndarray:
     if found.shape != (count,) or found.dtype.kind not in "if" or not np.isfinite(found).all():
         raise Hdf5InputError(f"has no {count} numbers in the attribute '{name}' of 'VTKHDF'")
     return found
+
+
+class Origin(Protocol):
+    """What a series needs of its run."""
+
+    directory: Path
+    verify: bool
+
+    @property
+    def dimensions(self) -> int:
+        """2 or 3."""
+
+    @property
+    def units(self) -> Units | None:
+        """The SI values of the lattice units; None without [units]."""
+
+
+class Series:
+    """Files with the same fields at several steps: all snapshots, or those of a part of the box.
+
+    `steps`: the steps, ascending; `times`: in seconds if the case has [units], else the steps.
+    `name`: the first part of the file names.
+    """
+
+    def __init__(self, run: Origin, name: str, files: dict[int, Path]):
+        self.run, self.name, self.files = run, name, dict(sorted(files.items()))
+        self.steps = np.array(list(self.files), np.int64)
+
+    @property
+    def times(self) -> np.ndarray:
+        """The times of the steps."""
+        units = self.run.units
+        return self.steps.astype(float) if units is None else units.to_si(self.steps, TIME)
+
+    def file(self, step: int | None = None) -> FieldFile:
+        """The file of a step, by default the last one."""
+        if not self.files:
+            raise CommandError(
+                f"{self.run.directory}: holds no {self.name}_*.vtkhdf; add an [[output]] with "
+                f"name = '{self.name.partition('_')[0]}' to the case and run it"
+            )
+        key = int(self.steps[-1]) if step is None else step
+        if key not in self.files:
+            steps = list(map(str, self.files))
+            raise CommandError(
+                f"{self.run.directory}: has no '{self.name}' of step {key}; allowed: "
+                f"{', '.join(steps if len(steps) <= 8 else [*steps[:4], '…', *steps[-2:]])}"
+            )
+        return FieldFile(self.files[key], self.run.dimensions, self.run.verify)
+
+    @cached_property
+    def head(self) -> Head:
+        """The fields of the last file, and its place in the box."""
+        return self.file().head()
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names of the fields, without `solid`."""
+        return tuple(name for name in self.head.fields if name != SOLID)
+
+    def field(
+        self,
+        name: str,
+        step: int | None = None,
+        region: Region = None,
+        lattice_units: bool = False,
+    ) -> np.ndarray:
+        """A field as a new array, (nz, ny, nx) or in 2D (ny, nx), components along a last axis.
+
+        `step`: by default the last one. `region`: slices and numbers in this order of axes, such as
+        np.s_[16, :, ::2]; only this part is read. Values are in SI if the case has [units], unless
+        `lattice_units` is set.
+        """
+        return self.file(step).field(name, region, lattice_units)
+
+    def centres(self) -> tuple[np.ndarray, ...]:
+        """The coordinates of cell centres along x, y (and z), in m if the case has [units]."""
+        head = self.head
+        sizes = head.shape[::-1][: self.run.dimensions]
+        return tuple(
+            head.origin[k] + (np.arange(n) + 0.5) * head.spacing[k] for k, n in enumerate(sizes)
+        )

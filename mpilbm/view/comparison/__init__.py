@@ -1,1 +1,0 @@
-"""Runs a case with other precisions, layouts and collisions, and compares the results."""

@@ -221,7 +221,7 @@ def _fluid(
         collision=tables.collision,
         force=force if force is not None and any(getattr(force, "value", (1,))) else None,
         initial=InitialFields(
-            rho=initial.rho,
+            value=initial.rho,
             u=initial.u or (0.0,) * len(file.domain.size),
             file=path.parent / initial.file if initial.file is not None else None,
             random=initial.random,

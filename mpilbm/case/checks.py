@@ -172,9 +172,9 @@ def _initial(case: Case) -> list[str]:
                 f"({axes}) in {case.dimensions}D"
             )
         allowed = LEAST_DENSITY, LARGEST_DENSITY
-        if isinstance(initial.rho, int | float) and not allowed[0] <= initial.rho <= allowed[1]:
-            problems.append(f"{key}.rho: found {initial.rho:g}; allowed: {DENSITIES}; 1 is usual")
-        values: dict[str, Any] = {"rho": initial.rho} | {
+        if isinstance(initial.value, int | float) and not allowed[0] <= initial.value <= allowed[1]:
+            problems.append(f"{key}.rho: found {initial.value:g}; allowed: {DENSITIES}; 1 is usual")
+        values: dict[str, Any] = {"rho": initial.value} | {
             f"u.{axis}": u for axis, u in enumerate(initial.u)
         }
         for name, value in values.items():

@@ -48,6 +48,10 @@ class Fluid(Parameters):
     force: SkipValidation[Forcing | None] = None
     initial: InitialFields
 
+    def arguments(self, lattice: Lattice) -> dict[str, float]:
+        """The numeric arguments of its kernels by name: the rates of its collision."""
+        return self.collision.arguments(self.viscosity, lattice)
+
 
 class Case(Parameters):
     """All that a run needs; lattice, coupling, layout, … are objects of registered classes.
@@ -141,16 +145,16 @@ class Case(Parameters):
         return tuple(sorted(found))
 
     def of_scalar(self, number: int) -> "Case":
-        """This case as the populations of a scalar see it: their lattice, collision and walls.
+        """This case as the populations of a scalar see it: their lattice and their walls.
 
-        Each face of the box has a boundary of its own.
+        It has no fluids. Each face of the box has a boundary of its own.
         """
         scalar = self.scalars[number]
         bodies = zip(self.bodies, scalar.bodies, strict=True)
         return self.model_copy(
             update={
                 "lattice": scalar.lattice,
-                "fluids": (scalar,),
+                "fluids": (),
                 "coupling": None,
                 "scalars": (),
                 "boundaries": tuple(

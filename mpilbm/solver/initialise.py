@@ -165,7 +165,9 @@ class InitialState:
         blocks = list(self.state.blocks())
         self._fill_scalars(blocks)
         for each in self.state.fluids:
-            values = values_of(self.context, each.fluid, blocks[0][1] - blocks[0][0])
+            values = values_of(
+                self.context, self.case.fluids[each.number], blocks[0][1] - blocks[0][0]
+            )
             if self.iterate:
                 self.held.append(self._allocate())
             for begin, end in blocks:

@@ -127,7 +127,8 @@ class ListArrays:
     def _motions_of(self, moving: MovingLinks) -> Any:
         """The array `motions`, kept up to date."""
         fluid = self._fluid
-        of = fluid.collision, fluid.lattice, fluid.case.domain.size
+        collision = fluid.case.fluids[fluid.number].collision  # only the walls of fluids move
+        of = collision, fluid.lattice, fluid.case.domain.size
         array = fluid.device.upload(moving.motions(*of, 0).astype(fluid.program.compute))
         if moving.timed:
             self._follow(array, lambda t: moving.motions(*of, t), 0.5)

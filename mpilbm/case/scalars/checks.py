@@ -47,7 +47,7 @@ def _viscosity(case: Case) -> Iterator[str]:
             Formula(fluid.formula, (*names_in(case.dimensions), *case.labels))
         except FormulaError as error:
             yield f"{key}: {error}"
-        values = {scalar.label: scalar.initial.rho for scalar in case.scalars}
+        values = {scalar.label: scalar.initial.value for scalar in case.scalars}
         nu = viscosity_at_centre(case, fluid.formula, values)
         if case.scalars and nu is not None and not 0 < nu < MOST:
             yield (f"{key}: is {nu:g} at the centre of the box at t = 0; allowed: > 0; change "
@@ -56,7 +56,7 @@ def _viscosity(case: Case) -> Iterator[str]:
 
 def _ratios(case: Case) -> Iterator[str]:
     """Diffusivities that follow from a viscosity which depends on values of a file."""
-    files = [each.label for each in case.scalars if isinstance(each.initial.rho, FieldValue)]
+    files = [each.label for each in case.scalars if isinstance(each.initial.value, FieldValue)]
     if case.fluids[0].formula and files:
         for scalar in (each for each in case.scalars if each.ratio):
             yield (f"{scalar.key}.{scalar.ratio}: needs the viscosity at the centre of the box at "
@@ -111,7 +111,7 @@ def _lattice(case: Case, scalar: Scalar) -> Iterator[str]:
 
 def _formulas(case: Case, scalar: Scalar) -> Iterator[str]:
     """Invalid formulas of the source and of the initial value."""
-    initial, D = scalar.initial.rho, case.dimensions
+    initial, D = scalar.initial.value, case.dimensions
     for key, value, known in (
         ("initial.value", initial, ()),
         ("source", scalar.source, case.labels),
@@ -167,7 +167,7 @@ def _materials(case: Case, scalar: Scalar) -> Iterator[str]:
 def given_values(scalar: Scalar) -> list[float]:
     """The numbers that a case gives for a scalar: initial, on faces and on bodies."""
     held = [each.values() for each in (*scalar.boundaries, *scalar.bodies) if each.name == "value"]
-    given = [scalar.initial.rho, *(values["value"] for values in held)]
+    given = [scalar.initial.value, *(values["value"] for values in held)]
     return [float(value) for value in given if isinstance(value, int | float)]
 
 

@@ -1,4 +1,4 @@
-"""A scalar of a checked case, and the case as the populations of this scalar see it."""
+"""A scalar of a checked case."""
 
 from pydantic import SkipValidation
 
@@ -13,9 +13,9 @@ from mpilbm.physics.scalars.collisions import ScalarCollision
 class Scalar(Parameters):
     """One scalar: `diffusivity` in lattice units, lattice, collision, boundaries.
 
-    `bodies` holds the condition on each body, by its index. `initial` has the values at t = 0 as
-    its `rho`. `key` is the path of its table in the case. `heat_capacity` is in J/(m^3 K). `ratio`
-    is the key, prandtl or schmidt, by which the viscosity gives the diffusivity; empty: neither.
+    `bodies` holds the condition on each body, by its index. `key` is the path of its table in the
+    case. `heat_capacity` is in J/(m^3 K). `ratio` is the key, prandtl or schmidt, by which the
+    viscosity gives the diffusivity; empty: neither.
     """
 
     label: str
@@ -30,14 +30,9 @@ class Scalar(Parameters):
     boundaries: tuple[SkipValidation[ScalarBoundary], ...] = ()
     bodies: tuple[SkipValidation[ScalarBoundary], ...] = ()
 
-    @property
-    def viscosity(self) -> float:
-        """The number from which the collision computes its rates: the diffusivity."""
-        return self.diffusivity
-
-    @property
-    def force(self) -> None:
-        """None: the source of a scalar is not a force."""
+    def arguments(self, lattice: Lattice) -> dict[str, float]:
+        """The numeric arguments of its kernels by name: the rates of its collision."""
+        return self.collision.rates(self.diffusivity, lattice)
 
     def source_value(self, number: int, labels: tuple[str, ...]) -> CellValue | None:
         """The source for kernels; None if it is 0. Raises FormulaError."""

@@ -65,7 +65,8 @@ def _scalar(case: Case, table: ScalarTable) -> Scalar:
         boundaries=(*table.boundary, *_adiabatic(case, table)),
         bodies=tuple(_on_body(body, table.label) for body in case.bodies),
         initial=InitialFields(
-            rho=table.initial.value,
+            value=table.initial.value,
+            name="value",
             u=still,
             file=None,
             non_equilibrium=False,
@@ -73,7 +74,6 @@ def _scalar(case: Case, table: ScalarTable) -> Scalar:
             periodic=case.domain.periodic,
             staggered=False,
             max_speed=1.0,
-            density=False,
             where=f"{key}.initial",
             path=case.path,
         ),

@@ -1,19 +1,17 @@
 """The values that `Boundary.incoming` can use: of a listed cell and of the cells inwards of it."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 
 from sympy import Expr, Piecewise, Rational, Symbol, sqrt, sympify
 
 from mpilbm.codegen.coordinates import centre_of, given
-from mpilbm.codegen.inner_cell import InwardText
+from mpilbm.codegen.entries import OWN, EntryText, staged
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.printer import symbol
 from mpilbm.codegen.program import Access
-from mpilbm.codegen.text.cell_kernel import ListKernel
-from mpilbm.codegen.text.entries import OWN, EntryText, staged
 from mpilbm.layouts import HERE, Offset, Place
-from mpilbm.layouts.grid import CellNames
+from mpilbm.layouts.cells import CellNames
 from mpilbm.model.expressions import Expression, Populations, Vector
 from mpilbm.physics.boundaries import Condition
 from mpilbm.physics.equilibria import dot
@@ -22,7 +20,7 @@ HALF = Rational(1, 2)
 
 
 def mirror_of(
-    kernel: ListKernel, fluid: FluidKernels, i: int, slipped: str
+    kernel: EntryText, fluid: FluidKernels, i: int, slipped: str
 ) -> tuple[Symbol, Expression]:
     """The population from the mirror image along c_i, and the condition that there is one."""
     place = f"mirrors[{slipped} * {fluid.lattice.Q} + {i}]"
@@ -35,7 +33,7 @@ class CellView:
     """The values of a cell in the kernel of a list; only values that are used are read."""
 
     def __init__(
-        self, kernel: ListKernel, fluid: FluidKernels, parity: int, beside: Collection[str]
+        self, kernel: EntryText, fluid: FluidKernels, parity: int, beside: Collection[str]
     ) -> None:
         self._kernel, self._fluid, self._parity, self._beside = kernel, fluid, parity, beside
         self.lattice = fluid.lattice
@@ -103,8 +101,6 @@ class CellView:
 
 class BoundaryCell(CellView):
     """The cell of an entry of a boundary list, see model/cell.py."""
-
-    _kernel: EntryText
 
     def __init__(
         self, kernel: EntryText, fluid: FluidKernels, boundary: Condition, parity: int,
@@ -193,12 +189,10 @@ class BoundaryCell(CellView):
         kernel.argument("own_link", "int64")
         kernel.argument("f", "store*")
         cell = f"cells_behind{k}[{link} - own_link]"
-        place = CellNames.packed(cell)
-        kernel.loads[value] = kernel.load_of(
-            "f", "store", grid, slot, lambda number: kernel.address(grid, number, HERE, place)
-        )
+        there = kernel.at(CellNames.packed(cell))
+        kernel.loads[value] = there.load_of("f", grid, Place(slot, HERE))
         kernel.touched[0].add("f")
-        kernel.record(grid, slot, offset)
+        kernel.record(grid, Place(slot, offset))
 
     def streams(self, offset: Sequence[int], j: int) -> Expr:
         """The population that streams along c_j to x + offset, also beyond a face.
@@ -219,15 +213,10 @@ class BoundaryCell(CellView):
         f = sympify(fluid.layout.incoming(self.lattice, self._parity, read, fluid.model.rest)[j])
         for value in sorted(f.free_symbols & places.keys(), key=str):
             slot, place = places[value]
-            kernel.read(str(value), "f", "store", fluid.grid, slot, place)
+            kernel.read(str(value), "f", fluid.grid, Place(slot, place))
             there = (steps[0] + place[0], steps[1] + place[1], steps[2] + place[2])
-            address = self._address_at(there)
-            kernel.loads[value] = kernel.load_of("f", "store", fluid.grid, slot, address)
+            kernel.loads[value] = kernel.load_of("f", fluid.grid, Place(slot, there))
         return f
-
-    def _address_at(self, offset: Offset) -> Callable[[int], str]:
-        """The C text of the index of a value at an offset, as a function of its slot."""
-        return lambda slot: self._kernel.address(self._fluid.grid, slot, offset)
 
     def mirrored(self, i: int, offset: Sequence[int], j: int) -> Expression:
         """The mirror image for the link along c_i; layouts of listed cells list its places."""
@@ -270,7 +259,7 @@ class BoundaryCell(CellView):
                 f"inward = {declared}"
             )
         if k not in self._inwards:
-            kernel = InwardText(self._kernel, k)
+            kernel = self._kernel.inwards(k)
             self._inwards[k] = CellView(kernel, self._fluid, self._parity, self._beside)
         return self._inwards[k]
 

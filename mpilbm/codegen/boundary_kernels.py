@@ -9,9 +9,9 @@ from collections.abc import Collection
 from sympy import sympify
 
 from mpilbm.codegen.boundary_cell import BoundaryCell
+from mpilbm.codegen.entries import EntryText, listed, staged
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.program import Access
-from mpilbm.codegen.text.entries import EntryText, listed, staged
 from mpilbm.layouts import HERE
 from mpilbm.physics.boundaries import Condition
 
@@ -40,7 +40,7 @@ def at_once_kernel(fluid: FluidKernels, boundary: Condition, name: str, parity: 
     kernel.argument("f", "store*")
     kernel.target = "f"
     kernel.put = {
-        i: f"STORE_HERE(f, {kernel.address(fluid.grid, *place)}, {{}});"
+        i: f"STORE_HERE(f, {kernel.address(fluid.grid, place)}, {{}});"
         for i in range(1, fluid.lattice.Q)
         for place in [fluid.layout.gather(fluid.lattice, i, parity)]
     }
@@ -55,8 +55,8 @@ def exchange_kernel(fluid: FluidKernels, boundary: Condition, name: str, parity:
     kernel.argument("f", "store*")
     lattice, layout, grid = fluid.lattice, fluid.layout, fluid.grid
     for i in (i for i in range(1, lattice.Q) if max(lattice.offset(i)[1:]) > 0):
-        here = kernel.address(grid, *layout.f_out(lattice, lattice.opp[i], parity))
-        there = kernel.address(grid, *layout.gather(lattice, i, parity))
+        here = kernel.address(grid, layout.f_out(lattice, lattice.opp[i], parity))
+        there = kernel.address(grid, layout.gather(lattice, i, parity))
         kernel.do(f"const store here_{i} = {listed(i)} ? f[{here}] : (store)0;")
         kernel.do(f"const store there_{i} = {listed(i)} ? f[{there}] : (store)0;")
         kernel.do(f"if ({listed(i)}) COPY(f, {there}, here_{i});", writes="f")
@@ -126,7 +126,7 @@ def enter_kernel(fluid: FluidKernels, parity: int, lowest: int = 1) -> EntryText
     kernel.argument("f", "store*")
     for i in range(lowest, fluid.lattice.Q):
         place = fluid.layout.gather(fluid.lattice, i, parity)
-        address = kernel.address(fluid.grid, *place)
+        address = kernel.address(fluid.grid, place)
         kernel.do(f"const store f_{i} = {listed(i)} ? staging[{staged(i)}] : (store)0;")
         kernel.do(f"if ({listed(i)}) COPY(f, {address}, f_{i});", writes="f")
     return kernel

@@ -8,9 +8,10 @@ from sympy import Piecewise, Rational, Symbol, sqrt
 
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FluidKernels, flags_type
-from mpilbm.codegen.text.sums import RowSums, plane_sums
-from mpilbm.layouts import HERE, AnyGrid
-from mpilbm.layouts.grid import CELL, velocity_grid
+from mpilbm.codegen.sums import RowSums, plane_sums
+from mpilbm.layouts import HERE, AnyGrid, Place
+from mpilbm.layouts.cells import CELL
+from mpilbm.layouts.grid import velocity_grid
 from mpilbm.model.expressions import Expression
 from mpilbm.physics.algebra import dot
 from mpilbm.physics.sampled import Sampled
@@ -138,7 +139,7 @@ class Diagnostics:
     def store_velocity(self, kernel: KernelText, slot: int, value: Expression) -> None:
         """Store a component of the velocity, or a further value, in the block of planes."""
         kernel.argument("u_first", "int64")
-        kernel.write("u", "real", self.grid, slot, HERE, value, IN_BLOCK)
+        kernel.at(IN_BLOCK).write("u", self.grid, Place(slot, HERE), value)
 
     def change(self, parity: int) -> RowSums:
         """Sums over the fluid cells of each row of (u - u')^2 and u^2; stores u.
@@ -151,10 +152,9 @@ class Diagnostics:
         _, _, u, _ = self.macroscopic(kernel, parity)
         changes = []
         for a, value in enumerate(u):
-            kernel.argument("u_first", "int64")
-            before = kernel.read(f"before_{a}", "u", "real", self.grid, a, HERE, IN_BLOCK)
+            before = self._velocity(kernel, f"before_{a}", Place(a, HERE))
             changes.append(kernel.let(f"change_{a}", value - before))
-            kernel.write("u_before", "real", self.grid, a, HERE, value)
+            kernel.write("u_before", self.grid, Place(a, HERE), value)
         kernel.add(dot(changes, changes), fluid)
         kernel.add(dot(u, u), fluid)
         return kernel
@@ -227,10 +227,9 @@ class Diagnostics:
         kernel = self._sums("transport", "u phi, grad phi, |grad phi|^2", self.grid)
         kernel.optional = True
         axes = range(self.lattice.D)
-        kernel.argument("u_first", "int64")
-        u = [kernel.read(f"u_{a}", "u", "real", self.grid, a, HERE, IN_BLOCK) for a in axes]
+        u = [self._velocity(kernel, f"u_{a}", Place(a, HERE)) for a in axes]
         for k in (self.lattice.D + number for number in numbers):
-            phi = kernel.read(f"u_{k}", "u", "real", self.grid, k, HERE, IN_BLOCK)
+            phi = self._velocity(kernel, f"u_{k}", Place(k, HERE))
             slopes = [self._slope(kernel, axis, k, "cell") for axis in axes]
             square = self._square(kernel, k, "cell")
             for value in (*(v * phi for v in u), *slopes, square):
@@ -254,6 +253,11 @@ class Diagnostics:
         kernel.argument("flags", self.flags)
         kernel.argument("first", "int64")
         kernel.do(f"const int solid = !(flags[{PLACE}] & 1);")
+
+    def _velocity(self, kernel: KernelText, name: str, place: Place) -> Symbol:
+        """Load a component of the velocity, or a further value, from the block of planes."""
+        kernel.argument("u_first", "int64")
+        return kernel.at(IN_BLOCK).read(name, "u", self.grid, place)
 
     def _curl(self, kernel: KernelText, flag: str) -> list[Expression]:
         pairs = ((1, 2), (2, 0), (0, 1)) if self.lattice.D == 3 else ((0, 1),)
@@ -311,8 +315,7 @@ class Diagnostics:
         def value(sign: int) -> Symbol:
             offset = (sign * step[0], sign * step[1], sign * step[2])
             name = f"u_{component}_{k}_{'mcp'[sign + 1]}" if sign else f"u_{component}"
-            kernel.argument("u_first", "int64")
-            return kernel.read(name, "u", "real", self.grid, component, offset, IN_BLOCK)
+            return self._velocity(kernel, name, Place(component, offset))
 
         low, high = (
             kernel.load(f"open_{k}_{side}", f"flags[{flag}] >> {1 + 2 * k + way} & 1 ? R(1) : R(0)")

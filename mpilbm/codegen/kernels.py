@@ -1,16 +1,15 @@
 """The kernels that change a fluid: collide-stream, initial state, import of a state."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypedDict
 
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.model import Model
-from mpilbm.codegen.nodes import NodeText
-from mpilbm.codegen.paired_cells import PairText
 from mpilbm.codegen.printer import AsStored, AsStoredOwn, symbol
 from mpilbm.codegen.program import FORCE
-from mpilbm.codegen.text.cell_kernel import CellKernel
+from mpilbm.codegen.step_text import NodeText, PairText
+from mpilbm.codegen.values import KernelValues
 from mpilbm.layouts import HERE, AnyGrid, Layout, Place, Read
 from mpilbm.layouts.grid import Grid
 from mpilbm.model.expressions import Expression, Populations
@@ -90,7 +89,7 @@ class FluidKernels:
         return f"f_{way}" if self.layout.buffers > 1 else "f"
 
     def incoming(
-        self, kernel: CellKernel, parity: int, pointer: str, prefix: str = "f"
+        self, kernel: KernelValues, parity: int, pointer: str, prefix: str = "f"
     ) -> list[Expression]:
         """The incoming populations of the cell; names of values begin with `prefix`."""
         read = self.reader(kernel, pointer, prefix)
@@ -99,39 +98,40 @@ class FluidKernels:
             f_i if f_i.is_Symbol else kernel.let(f"{prefix}_{i}", f_i) for i, f_i in enumerate(f)
         ]
 
-    def outgoing(self, kernel: CellKernel, parity: int) -> list[Expression]:
+    def outgoing(self, kernel: KernelValues, parity: int) -> list[Expression]:
         """The outgoing populations of the step before one of this parity."""
         read = self.reader(kernel, "f", "f")
         return self.layout.outgoing(self.lattice, parity, read, self.model.rest)
 
-    def reader(self, kernel: CellKernel, pointer: str, prefix: str) -> Read:
+    def reader(self, kernel: KernelValues, pointer: str, prefix: str) -> Read:
         """The function with which layouts read populations."""
 
         def read(name: int | str, place: Place) -> Expression:
-            return kernel.read(f"{prefix}_{name}", pointer, "store", self.grid, *place)
+            return kernel.read(f"{prefix}_{name}", pointer, self.grid, place)
 
         return read
 
-    def collide(self, kernel: CellKernel, f: Populations) -> list[Expression]:
+    def collide(self, kernel: KernelValues, f: Populations) -> list[Expression]:
         """The Q outgoing populations from the incoming ones; declares the rates."""
         return replace(self.model, unit=kernel.unit).collide(kernel, f, self.rates(kernel))
 
-    def rates(self, kernel: CellKernel) -> dict[str, Expression]:
+    def rates(self, kernel: KernelValues) -> dict[str, Expression]:
         """{name: argument of the kernel}."""
         names = self.model.collision.arguments(1.0, self.lattice)
         return {name: kernel.argument(name, "real") for name in names}
 
     def store(self, kernel: KernelText, parity: int, f: Populations, pointer: str) -> None:
         """Store what the layout stores of the outgoing populations."""
-        kept = self.layout.stored(self.lattice, parity, f, self.model.rest)
-        for (place, value), head in zip(kept, self._heads(kept), strict=True):
-            kernel.write(pointer, "store", self.grid, *place, value, head=head)
+        for place, values in self._kept(parity, f):
+            kernel.write(pointer, self.grid, place, *values)
 
-    def _heads(self, kept: Sequence[tuple[Place, Expression]]) -> list[Expression]:
-        """For each (place, value): the value whose tail it carries, or None."""
+    def _kept(self, parity: int, f: Populations) -> Iterator[tuple[Place, list[Expression]]]:
+        """Each place and its value, with the value whose tail it carries, if any."""
+        kept = self.layout.stored(self.lattice, parity, f, self.model.rest)
         values = {place.slot: value for place, value in kept}
-        tails = (self.grid.tail_in(place.slot) for place, _ in kept)
-        return [values[tail.head] if tail else None for tail in tails]
+        for place, value in kept:
+            tail = self.grid.tail_in(place.slot)
+            yield place, [value, values[tail.head]] if tail else [value]
 
     def stored_places(self, parity: int) -> list[Place]:
         """Places of the values that the step before one of this parity stored."""
@@ -154,13 +154,12 @@ class FluidKernels:
         if not self.writes_other_array():
             self.store(kernel, parity, f_star, pointer)
             return kernel
-        kept = self.layout.stored(self.lattice, parity, f_star, self.model.rest)
-        for (place, value), head in zip(kept, self._heads(kept), strict=True):
-            kernel.send(pointer, "store", self.grid, place.slot, value, head)
+        for place, values in self._kept(parity, f_star):
+            kernel.send(pointer, self.grid, place, *values)
         return kernel
 
     def mass_kept(
-        self, kernel: CellKernel, f_star: Populations, density: Expression = None,
+        self, kernel: KernelValues, f_star: Populations, density: Expression = None,
         name: str = "leaves",
     ) -> list[Expression]:  # fmt: skip
         """f* with f*_0 = density - sum_{i>0} f*_i, in terms of the values as they are stored.
@@ -259,8 +258,8 @@ class FluidKernels:
         places = self.stored_places(parity)
         for i, place in enumerate(places):
             canonical = f"(((plane - origin) * {len(places)} + {i}) * rows + row) * nx + x"
-            suffix = kernel.macro("", "store", self.grid, place.slot)
-            yield canonical, kernel.address(self.grid, *place), suffix
+            suffix = kernel.macro("", self.grid, place.slot)
+            yield canonical, kernel.address(self.grid, place), suffix
 
     def block_kernel(
         self, role: str, equations: str, parity: int | None = None, grid: AnyGrid | None = None
@@ -276,6 +275,5 @@ class FluidKernels:
         kernel.sizes(grid)
         kernel.argument("origin", "int64")
         if grid.over == "nodes":
-            for name, type in {"nx": "int", "rows": "int", "node_cell": "int32*"}.items():
-                kernel.argument(name, type)
+            kernel.declare(nx="int", rows="int", node_cell="int32*")
         kernel.do(NODE + CELL if grid.over == "nodes" else CELL)

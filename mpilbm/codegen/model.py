@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from mpilbm.codegen.coordinates import given
 from mpilbm.codegen.program import FORCE
-from mpilbm.codegen.text.cell_kernel import CellKernel
+from mpilbm.codegen.values import KernelValues
 from mpilbm.core.formulas.values import CellValue
-from mpilbm.layouts import HERE, AnyGrid
+from mpilbm.layouts import HERE, AnyGrid, Place
 from mpilbm.model.expressions import Expression, Let, Populations, Rates, Stress, Vector
 from mpilbm.physics.algebra import dot, expanded, pairs
 from mpilbm.physics.collisions import Collision, unnamed
@@ -37,40 +37,31 @@ class Model:
         """Whether the equilibrium is the same in any unit of mass."""
         return self.collision.equilibrium.any_unit
 
-    def structure(self) -> dict[str, object]:
-        """Everything that changes the kernel text, as plain data."""
-        return {
-            "lattice": self.lattice.name,
-            "collision": self.collision.structure(),
-            "forcing": self.forcing and self.forcing.structure(),
-            "offset": self.offset,
-        }
-
     @property
     def axes(self) -> str:
         """The coordinates: "xy" or "xyz"."""
         return AXES[: self.lattice.D]
 
-    def force(self, kernel: CellKernel) -> list[Expression]:
+    def force(self, kernel: KernelValues) -> list[Expression]:
         """The force per volume, D symbols of the kernel (zeros without a force)."""
         if self.forcing is None:
             return [0] * self.lattice.D
         values = enumerate(self.forcing.components())
         return [self.unit * self._component(kernel, k, value) for k, value in values]
 
-    def _component(self, kernel: CellKernel, k: int, value: CellValue) -> Expression:
+    def _component(self, kernel: KernelValues, k: int, value: CellValue) -> Expression:
         """A component of the force: computed in the cell, or read from the array of all cells."""
         if value.field is None:
             return given(kernel, value, self.lattice)
         assert self.force_grid is not None  # FluidKernels gives it to such a force
-        return kernel.read(value.name, FORCE, "real", self.force_grid, k, HERE)
+        return kernel.read(value.name, FORCE, self.force_grid, Place(k, HERE))
 
     def rest(self, density: Expression) -> Expression:
         """rho from the sum of the stored populations."""
         return self.unit + density if self.offset else density
 
     def macroscopic(
-        self, kernel: CellKernel, f: Populations, half: int
+        self, kernel: KernelValues, f: Populations, half: int
     ) -> tuple[Expression, Expression, list[Expression]]:
         """density, rho, u of Q populations; u = (sum_i c_i f_i + half F/2) / rho, or over rho_0.
 
@@ -81,7 +72,7 @@ class Model:
         u = self.collision.velocity(self.momentum(kernel, f, half), rho)
         return density, rho, [kernel.let(f"u_{a}", v) for a, v in zip(self.axes, u, strict=True)]
 
-    def momentum(self, kernel: CellKernel, f: Populations, half: int) -> list[Expression]:
+    def momentum(self, kernel: KernelValues, f: Populations, half: int) -> list[Expression]:
         """sum_i c_i f_i + half F/2."""
         forces = enumerate(self.force(kernel))
         return [dot([c[a] for c in self.lattice.c], f) + half * F / 2 for a, F in forces]
@@ -99,7 +90,7 @@ class Model:
             return None
         return self.forcing.source(self.lattice, self.collision, density, rho, u, F)
 
-    def collide(self, kernel: CellKernel, f: Populations, rates: Rates) -> list[Expression]:
+    def collide(self, kernel: KernelValues, f: Populations, rates: Rates) -> list[Expression]:
         """The Q outgoing populations of a cell, from the incoming ones."""
         density, rho, u = self.macroscopic(kernel, f, self.half)
         return self.collide_at(f, density, rho, u, self.force(kernel), rates, kernel.let)
@@ -148,7 +139,7 @@ class Model:
         return collision.local_rates(rates, omega)
 
     def initial(
-        self, kernel: CellKernel, density: Expression, u: Vector,
+        self, kernel: KernelValues, density: Expression, u: Vector,
         stress: Vector | None = None, rates: Rates | None = None,
     ) -> list[Expression]:  # fmt: skip
         """Outgoing populations of a cell at rho and u in equilibrium: feq_i + F_i / 2.
@@ -172,7 +163,7 @@ class Model:
             return feq
         return _sum(feq, [F_i / 2 for F_i in source] if self.half else source)
 
-    def _colliding(self, kernel: CellKernel, rho: Expression, u: Vector, F: Vector) -> Vector:
+    def _colliding(self, kernel: KernelValues, rho: Expression, u: Vector, F: Vector) -> Vector:
         """The velocity at which a fluid of velocity u collides."""
         if self.half or self.forcing is None:
             return u
@@ -181,7 +172,7 @@ class Model:
         return [kernel.let(f"v_{a}", u_a - p / 2) for a, u_a, p in parts]
 
     def hold(
-        self, kernel: CellKernel, f: Populations, u: Vector, rate: Expression, rates: Rates
+        self, kernel: KernelValues, f: Populations, u: Vector, rate: Expression, rates: Rates
     ) -> list[Expression]:
         """A collision at a prescribed velocity u: j* = j + rate (rho u - j), all else unchanged.
 

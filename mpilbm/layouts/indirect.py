@@ -8,7 +8,7 @@ from pydantic import Field, field_validator
 
 from mpilbm.core.registry import find, make, names, register
 from mpilbm.layouts import HERE, Layout, Place
-from mpilbm.layouts.contracts import Offset
+from mpilbm.layouts.cells import Offset
 from mpilbm.layouts.nodes import NodeGrid
 from mpilbm.model.case import Case
 from mpilbm.physics.lattices import Lattice

@@ -20,9 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.layouts import node_tables
-from mpilbm.layouts.contracts import EntryLike, FluidCells, Offset
-from mpilbm.layouts.grid import CELL, LINE, CellNames, Part, own_planes, turns
-from mpilbm.layouts.packed_cells import PackedCells
+from mpilbm.layouts.cells import CELL, CellNames, EntryLike, FluidCells, Offset, PackedCells
+from mpilbm.layouts.grid import LINE, Part, own_planes, turns
 from mpilbm.physics.lattices import Lattice
 
 Following = Callable[[int, int], np.ndarray]
@@ -38,7 +37,7 @@ class NodeGrid:
     offsets  offsets at which a kernel uses neighbours
     turned   for each offset the slot of the value that is read there, and the slot of the node
              that replaces it at a missing neighbour; empty if boundary lists are needed
-    wraps    whether planes wrap around, see Grid
+    wraps, type  whether planes wrap around, and the C type of the numbers, see Grid
     """
 
     name: str
@@ -51,6 +50,7 @@ class NodeGrid:
     fluid: np.ndarray
     ghost: int = 1
     wraps: bool | None = False
+    type: str = "store"
 
     over: ClassVar[str] = "nodes"
 
@@ -99,7 +99,8 @@ class NodeGrid:
 
     def beside(self, name: str, count: int) -> "NodeGrid":
         """The memory of another field; see Grid."""
-        return replace(self, name=name, slots=tuple(range(count)), offsets=(), turned=())
+        slots = tuple(range(count))
+        return replace(self, name=name, slots=slots, offsets=(), turned=(), type="real")
 
     def planes_of(self, values: np.ndarray, local: int, geometry: FluidCells) -> Iterator[Part]:
         """Yield (first place in the array, numbers) for values of a plane; see Grid."""

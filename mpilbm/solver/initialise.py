@@ -1,7 +1,8 @@
 """The state before step 0: from the initial fields, and from steps at a fixed velocity.
 
 Formulas of large boxes are evaluated by a kernel, other initial fields by NumPy. The kernel reads
-tables along the axes that NumPy evaluates, so that both give the same bits (codegen/initial).
+tables along the axes that NumPy evaluates, so that both give the same bits (see
+codegen/initial_values.py).
 
 While the velocity is held fixed, the density relaxes to the one that belongs to this velocity. The
 difference travels as sound, which is damped at the rate at which the momentum is restored. A rate
@@ -18,8 +19,8 @@ import numpy as np
 from mpilbm.backends.interfaces import Array, Launch
 from mpilbm.case.case import Case, Fluid
 from mpilbm.case.scalars.model import Scalar
-from mpilbm.codegen.initial import kernel
-from mpilbm.codegen.initial.tables import Tables
+from mpilbm.codegen import initial_values
+from mpilbm.codegen.initial_values import Tables
 from mpilbm.codegen.program import Program
 from mpilbm.core.formulas.values import AXES
 from mpilbm.core.units import tau_from_viscosity
@@ -101,7 +102,7 @@ class KernelValues:
             "u_initial": device.allocate(most * plane * lattice.D, "float64"),
         }
         self._refused = device.allocate(planes * nx, "int32")
-        self._launch = self._bound(kernel.generate(lattice, trees, tables), tables, values)
+        self._launch = self._bound(initial_values.generate(lattice, trees, tables), tables, values)
 
     def _bound(self, program: Program, tables: Tables, values: dict[str, Any]) -> Launch:
         context, device = self.context, self.context.device
@@ -112,8 +113,8 @@ class KernelValues:
         given |= {f"cells_{axis}": cells for axis, cells in tables.size.items()}
         for name, value in values.items():
             given[name] = device.upload(value) if isinstance(value, np.ndarray) else value
-        wanted = (argument.name for argument in program.kernels[kernel.NAME].arguments)
-        compiled = device.compile(program)[kernel.NAME]
+        wanted = (argument.name for argument in program.kernels[initial_values.NAME].arguments)
+        compiled = device.compile(program)[initial_values.NAME]
         return compiled.bind(**{name: given[name] for name in wanted})
 
     def planes(self, begin: int, end: int) -> dict[str, Array]:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mpilbm.layouts.cells import PackedCells
 from mpilbm.layouts.nodes import NodeGrid
-from mpilbm.layouts.packed_cells import PackedCells
 from mpilbm.physics.boundary_capabilities import Behind
 from mpilbm.solids.build import Geometry
 from mpilbm.solids.entry_list import EntryList, Writes

@@ -5,7 +5,7 @@ import numpy as np
 from mpilbm.backends import Device
 from mpilbm.backends.interfaces import Array
 from mpilbm.case.case import Case
-from mpilbm.codegen.scalars.names import MATERIAL, material_grid, table, table_name
+from mpilbm.codegen.scalar_numbers import MATERIAL, material_grid, table, table_name
 from mpilbm.layouts import AnyGrid
 from mpilbm.layouts.grid import Grid
 from mpilbm.solids.build import Geometry

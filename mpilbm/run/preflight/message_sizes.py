@@ -9,7 +9,7 @@ from mpilbm.case.model import Case
 from mpilbm.codegen import averaged
 from mpilbm.codegen.program import OF, Access, Kernel
 from mpilbm.halo.plan import Plan
-from mpilbm.layouts.field_grid import FieldGrid
+from mpilbm.layouts.grid import FieldGrid
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.lattices import Lattice
 from mpilbm.solver.exchange_plan import exchange_plan

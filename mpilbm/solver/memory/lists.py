@@ -6,7 +6,7 @@ import numpy as np
 
 from mpilbm.case.case import Case
 from mpilbm.codegen import averaged, wall_effects
-from mpilbm.layouts.field_grid import FieldGrid
+from mpilbm.layouts.grid import FieldGrid
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundary_capabilities import Behind, Reads
 from mpilbm.solids.body_links import BodyLinks

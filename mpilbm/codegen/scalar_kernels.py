@@ -1,5 +1,7 @@
 """The kernels of a fluid and the scalars that it carries: one kernel computes a step of all."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Unpack
 
 from sympy import Rational
@@ -9,9 +11,12 @@ from mpilbm.codegen.diagnostics import Diagnostics
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FluidKernels, Options
 from mpilbm.codegen.printer import symbol
-from mpilbm.codegen.scalars.model import Carrying, ScalarModel, midway, scalar_values
-from mpilbm.codegen.text.cell_kernel import CellKernel
+from mpilbm.codegen.scalar_model import Carrying, Materials, ScalarModel, midway, scalar_values
+from mpilbm.codegen.scalar_numbers import buoyant, forcing, material_grid
+from mpilbm.codegen.values import KernelValues
 from mpilbm.layouts import Layout
+from mpilbm.layouts.grid import Grid
+from mpilbm.model.case import Case
 from mpilbm.model.expressions import Expression, Populations, Vector
 from mpilbm.physics.sampled import Sampled
 from mpilbm.physics.scalars import weights
@@ -26,7 +31,7 @@ class ScalarKernels(FluidKernels):
         super().__init__(model, layout, field=f"g{model.number}", **options)
         self.label, self.suffix = model.label, model.suffix
 
-    def rates(self, kernel: CellKernel) -> dict[str, Expression]:
+    def rates(self, kernel: KernelValues) -> dict[str, Expression]:
         """{name: argument of the kernel, or the number of the material of its cell}."""
         if self.model.materials is not None:
             return self.model.materials.at(kernel).rates
@@ -41,11 +46,11 @@ class ScalarKernels(FluidKernels):
         """The array of a step that all fluids and scalars share."""
         return self.pointer(way) + self.suffix
 
-    def arriving(self, kernel: CellKernel, parity: int) -> list[Expression]:
+    def arriving(self, kernel: KernelValues, parity: int) -> list[Expression]:
         """The incoming populations, in a kernel that reads all fluids and scalars."""
         return self.incoming(kernel, parity, self.pointer_of("in"), self.grid.name)
 
-    def left(self, kernel: CellKernel) -> list[Expression]:
+    def left(self, kernel: KernelValues) -> list[Expression]:
         """The outgoing populations of the previous step, in such a kernel."""
         assert kernel.parity is not None  # outgoing populations are in places of a parity
         read = self.reader(kernel, f"f{self.suffix}", self.grid.name)
@@ -68,7 +73,7 @@ class ScalarKernels(FluidKernels):
 class CarryingKernels(FluidKernels):
     """The kernels of a fluid that carries scalars; `collide_stream` computes a step of all."""
 
-    model: Carrying[ScalarKernels]
+    model: Carrying
 
     @property
     def scalars(self) -> tuple[ScalarKernels, ...]:
@@ -113,7 +118,7 @@ class CarryingKernels(FluidKernels):
             each.store(kernel, (parity - 1) % self.layout.parities, g, f"f{each.suffix}")
         return kernel
 
-    def rates(self, kernel: CellKernel) -> dict[str, Expression]:
+    def rates(self, kernel: KernelValues) -> dict[str, Expression]:
         """{name: rate}, with that of the viscosity of the cell if it depends on scalars."""
         rates, nu = super().rates(kernel), self.model.nu
         if nu is None:
@@ -123,7 +128,7 @@ class CarryingKernels(FluidKernels):
         omega = kernel.let("omega_here", 1 / (here / self.lattice.cs2 + Rational(1, 2)))
         return self.model.collision.local_rates(rates, omega)
 
-    def flow(self, kernel: CellKernel) -> list[Expression]:
+    def flow(self, kernel: KernelValues) -> list[Expression]:
         """The velocity that carries the scalars, which includes half of the force."""
         model = self.model
         u = [symbol(f"u_{axis}") for axis in model.axes]
@@ -186,3 +191,39 @@ class CarryingDiagnostics(Diagnostics):
     def output_value(self, kernel: KernelText, k: int, parity: int) -> Expression:
         """The value of scalar k in the cell of a kernel."""
         return scalar_values(kernel, self.fluid.scalars)[self.fluid.scalars[k].label]
+
+
+def scalar_model(case: Case, number: int) -> ScalarModel:
+    """The model of one scalar."""
+    scalar = case.scalars[number]
+    source = scalar.source_value(number, case.labels)
+    found = ScalarModel(
+        scalar.lattice, scalar.collision, None, False,
+        number=number, label=scalar.label, given=source,
+    )  # fmt: skip
+    if not case.conductors:
+        return found
+    rates = tuple(scalar.collision.rates(1.0, scalar.lattice))
+    grid = case.layout.grid(case.lattice, 1, 1, 1)
+    assert isinstance(grid, Grid)  # scalars are carried in dense layouts, see Layout.conflicts
+    return replace(found, materials=Materials(material_grid(grid), found.suffix, rates))
+
+
+def carrying_kernels(
+    case: Case, options: Options, of_scalar: Callable[[Case], Options]
+) -> CarryingKernels:
+    """The kernels of the fluid; `of_scalar(view)`: the options of those of a scalar."""
+    (fluid,) = case.fluids
+    # A pair of cells reads populations only. With two scalars it needs so many registers that an
+    # H200 ran at 72 % of the copy bandwidth, and at 85 % with one cell per thread.
+    options["paired"] &= not case.conductors and len(case.scalars) == 1
+    scalars = tuple(
+        ScalarKernels(scalar_model(case, k), case.layout, **of_scalar(case.of_scalar(k)))
+        for k in range(len(case.scalars))
+    )
+    model = Carrying(
+        case.lattice, fluid.collision, forcing(case), case.precision.offset,
+        scalars=scalars, buoyant=buoyant(case), pushed=fluid.force is not None,
+        nu=case.viscosity_value,
+    )  # fmt: skip
+    return CarryingKernels(model, case.layout, **options)

@@ -88,11 +88,7 @@ def plane_sums() -> KernelText:
     is a maximum.
     """
     kernel = KernelText("plane_sums", "planes", "sum[plane, k] = sum over rows of row_sums")
-    for name in ("rows", "columns"):
-        kernel.argument(name, "int")
-    kernel.argument("maxima", "int32*")
-    kernel.argument("row_sums", "double*")
-    kernel.argument("sum", "double*")
+    kernel.declare(rows="int", columns="int", maxima="int32*", row_sums="double*", sum="double*")
     larger = "value > *total ? value : *total"
     kernel.do(f"*total = maxima[column] ? ({larger}) : *total + value;", writes="sum")
     return kernel

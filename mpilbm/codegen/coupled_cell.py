@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from sympy import Symbol
 
@@ -11,13 +11,13 @@ from mpilbm.codegen.coordinates import given
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.model import Model
-from mpilbm.codegen.text.cell_kernel import CellKernel
-from mpilbm.layouts import HERE, Offset
-from mpilbm.layouts.field_grid import FieldGrid
-from mpilbm.model.case import Case
+from mpilbm.codegen.values import KernelValues
+from mpilbm.layouts import HERE, Offset, Place
 from mpilbm.model.expressions import Expression, Populations, Rates, Vector
 from mpilbm.physics.algebra import dot
-from mpilbm.physics.lattices import Lattice
+
+if TYPE_CHECKING:
+    from mpilbm.codegen.coupled_kernels import CoupledKernels
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Acted(Model):
 
     acting: tuple[Expression, ...] | None = None
 
-    def force(self, kernel: CellKernel) -> list[Expression]:
+    def force(self, kernel: KernelValues) -> list[Expression]:
         """The force; ValueError where it is unknown, as in boundary lists."""
         if self.acting is None:
             raise ValueError(f"kernel {kernel.name} asks for the force between fluids")
@@ -39,21 +39,14 @@ class ActedKernels(FluidKernels):
     model: Acted
 
 
-class Coupled(Protocol):
-    """Coupled fluids, as their cells use them; coupled/kernels.py has the implementation."""
-
-    case: Case
-    lattice: Lattice
-    grid: FieldGrid
-    names: tuple[str, ...]
-    fluids: list[ActedKernels]
-
-
 class CoupledCell:
     """The values that a Coupling can use; `populations(k)` returns the Q populations of fluid k."""
 
     def __init__(
-        self, kernels: Coupled, kernel: KernelText, populations: Callable[[int], Populations]
+        self,
+        kernels: "CoupledKernels",
+        kernel: KernelText,
+        populations: Callable[[int], Populations],
     ) -> None:
         self.kernels, self.kernel, self.f = kernels, kernel, cache(populations)
         self.lattice, self.count = kernels.lattice, len(kernels.fluids)
@@ -120,7 +113,7 @@ class CoupledCell:
     def _read(self, name: str, offset: Offset, end: str) -> Symbol:
         grid = self.kernels.grid
         slot = self.kernels.names.index(name)
-        value = self.kernel.read(name + end, "field", "real", grid, slot, offset)
+        value = self.kernel.read(name + end, "field", grid, Place(slot, offset))
         self.kernel.loads[value] = (
             f"field[{grid.address(slot, offset, self.kernel.cell)}]"  # not scaled
         )

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from mpilbm.codegen.coupled.cell import Acted, ActedKernels, CoupledCell
+from mpilbm.codegen.coupled_cell import Acted, ActedKernels, CoupledCell
 from mpilbm.codegen.diagnostics import Diagnostics, Macroscopic
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.model import Model
 from mpilbm.codegen.program import OF, Access
-from mpilbm.layouts import HERE
-from mpilbm.layouts.field_grid import FieldGrid
+from mpilbm.layouts import HERE, Place
+from mpilbm.layouts.grid import FieldGrid
 from mpilbm.model.case import Case
 from mpilbm.model.expressions import Expression, Populations
 from mpilbm.solids.row_ends import rows_end_in_walls
@@ -107,7 +107,7 @@ class CoupledKernels:
         values = self.coupling.fields(cell)
         for name in names:
             slot = self.names.index(name)
-            kernel.write("field", "real", self.grid, slot, HERE, values[name])
+            kernel.write("field", self.grid, Place(slot, HERE), values[name])
         return kernel
 
     def outgoing(self, kernel: KernelText, parity: int) -> OfFluid:
@@ -137,8 +137,10 @@ class CoupledKernels:
     def walls(self) -> KernelText:
         """Fields in cells without fluid: scale * (mean over the fluid cells around) + sum."""
         kernel = KernelText("walls", "entries", "field = scale * sum_k weight_k field_k + sum")
-        for name, type in WALL.items() if self.averaged else LEAST.items():
-            kernel.argument(name, type)
+        kernel.declare(wall_at="int64*", wall_owner="int32*", wall_sum="real*", field="real*")
+        if self.averaged:
+            kernel.declare(wall_start="int64*", wall_source="int64*")
+            kernel.declare(wall_weight="real*", wall_scale="real*")
         kernel.sizes(self.grid)
         count = len(self.coupling.neighbour_fields(self.case))
         kernel.do("const int64 at = wall_at[entry]; const int owner = wall_owner[entry];")
@@ -156,15 +158,6 @@ class CoupledKernels:
             text = f"STORE_REAL(field, at + {slot} * field_slot, {value});"
             kernel.do(text, writes="field")
         return kernel
-
-
-LEAST = {"wall_at": "int64*", "wall_owner": "int32*", "wall_sum": "real*", "field": "real*"}
-WALL = LEAST | {
-    "wall_start": "int64*",
-    "wall_source": "int64*",
-    "wall_weight": "real*",
-    "wall_scale": "real*",
-}
 
 
 class CoupledDiagnostics(Diagnostics):

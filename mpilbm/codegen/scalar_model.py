@@ -2,18 +2,65 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
+
+from sympy import Piecewise, Symbol
 
 from mpilbm.codegen.coordinates import centre_of
 from mpilbm.codegen.model import Model
 from mpilbm.codegen.program import OF
-from mpilbm.codegen.scalars.materials import Materials
-from mpilbm.codegen.scalars.names import buoyancy_names
-from mpilbm.codegen.text.cell_kernel import CellKernel
+from mpilbm.codegen.scalar_numbers import COLUMNS, MATERIAL, buoyancy_names, table_name
+from mpilbm.codegen.values import KernelValues
 from mpilbm.core.formulas.values import CellValue
+from mpilbm.layouts import HERE, Place
+from mpilbm.layouts.grid import Grid
 from mpilbm.model.expressions import Expression, Populations, Rates, Vector
 from mpilbm.physics.scalars import equilibrium, weights
 from mpilbm.physics.scalars.collisions import ScalarCollision
+
+if TYPE_CHECKING:
+    from mpilbm.codegen.scalar_kernels import ScalarKernels
+
+
+class Material(NamedTuple):
+    """Symbols of a kernel: the number of the material of its cell, and the numbers of a scalar."""
+
+    number: Symbol
+    capacity: Symbol
+    conducts: Symbol
+    rates: dict[str, Symbol]
+
+    def at_rest(self, u: Vector) -> list[Expression]:
+        """The velocity in the fluid, 0 in bodies."""
+        return [Piecewise((u_a, self.number < 0.5), (0, True)) for u_a in u]
+
+
+@dataclass(frozen=True)
+class Materials:
+    """The materials as a scalar sees them.
+
+    `grid`: the memory of their numbers. `suffix`: the end of the names of the scalar's arrays.
+    `rates`: names of the relaxation rates.
+    """
+
+    grid: Grid
+    suffix: str
+    rates: tuple[str, ...]
+
+    def at(self, kernel: KernelValues) -> Material:
+        """The material of the kernel's cell."""
+        kernel.argument(MATERIAL, "uint8*")
+        number = f"{MATERIAL}[{kernel.address(self.grid, Place(0, HERE))}]"
+        table, columns = table_name(self.suffix), (*COLUMNS, *self.rates)
+        kernel.argument(table, "real*")
+        capacity, conducts, *rates = (
+            kernel.load(f"{name}_here{self.suffix}", f"{table}[{number} * {len(columns)} + {k}]")
+            for k, name in enumerate(columns)
+        )
+        named = dict(zip(self.rates, rates, strict=True))
+        return Material(
+            kernel.load(MATERIAL + "_here", f"(real){number}"), capacity, conducts, named
+        )
 
 
 @dataclass(frozen=True)
@@ -40,40 +87,30 @@ class ScalarModel(Model):
         """Whether the equilibrium is the same in any unit: it is linear in phi."""
         return True
 
-    def structure(self) -> dict[str, object]:
-        """Everything that changes the kernel text, as plain data."""
-        return {
-            "lattice": self.lattice.name,
-            "collision": self.collision.structure(),
-            "label": self.label,
-            "source": self.given and self.given.structure(),
-            "materials": self.materials is not None,
-        }
-
-    def capacity(self, kernel: CellKernel) -> Expression:
+    def capacity(self, kernel: KernelValues) -> Expression:
         """The heat capacity C in the kernel's cell; the populations add up to C phi."""
         return 1 if self.materials is None else self.materials.at(kernel).capacity
 
-    def at_rest(self, kernel: CellKernel, u: Vector) -> Vector:
+    def at_rest(self, kernel: KernelValues, u: Vector) -> Vector:
         """The velocity that carries the scalar: u in the fluid, 0 in bodies."""
         return u if self.materials is None else self.materials.at(kernel).at_rest(u)
 
     def macroscopic(
-        self, kernel: CellKernel, f: Populations, half: int
+        self, kernel: KernelValues, f: Populations, half: int
     ) -> tuple[Expression, Expression, list[Expression]]:
         """Phi twice, as stored density and density; a scalar has no velocity of its own."""
         phi = kernel.let("density", sum(f) / self.capacity(kernel))
         return phi, phi, []
 
     def initial(
-        self, kernel: CellKernel, density: Expression, u: Vector,
+        self, kernel: KernelValues, density: Expression, u: Vector,
         stress: Vector | None = None, rates: Rates | None = None,
     ) -> list[Expression]:  # fmt: skip
         """Populations in equilibrium."""
         u = self.at_rest(kernel, u)
         return equilibrium(self.lattice, density, u, self.capacity(kernel))
 
-    def source_at(self, kernel: CellKernel, values: Mapping[str, Expression]) -> Expression:
+    def source_at(self, kernel: KernelValues, values: Mapping[str, Expression]) -> Expression:
         """The source S for the values of all scalars, by label; 0 without one."""
         if self.given is None:
             return 0
@@ -82,7 +119,7 @@ class ScalarModel(Model):
         return self.given.expression(here)
 
     def collided(
-        self, kernel: CellKernel, g: Populations, phi: Expression, u: Vector, source: Expression,
+        self, kernel: KernelValues, g: Populations, phi: Expression, u: Vector, source: Expression,
         rates: Rates,
     ) -> list[Expression]:  # fmt: skip
         """g* = g + S - R(g - geq + S/2); populations, phi and source in the kernel's unit."""
@@ -93,38 +130,20 @@ class ScalarModel(Model):
         return [a + s - r for a, s, r in zip(g, S, relaxed, strict=True)]
 
 
-class Carried(Protocol):
-    """The kernels of a scalar, as the fluid that carries it uses them; see ScalarKernels."""
-
-    @property
-    def label(self) -> str:
-        """The name of the scalar."""
-
-    @property
-    def model(self) -> ScalarModel:
-        """Its equations."""
-
-    def left(self, kernel: CellKernel) -> list[Expression]:
-        """Its outgoing populations of the previous step."""
-
-
-ScalarPart = TypeVar("ScalarPart", bound=Carried)
-
-
 @dataclass(frozen=True)
-class Carrying(Model, Generic[ScalarPart]):
+class Carrying(Model):
     """A fluid that carries scalars.
 
     `scalars`: their kernels. `buoyant`: numbers of the scalars that act on the flow. `pushed`:
     whether the case gives a force, too. `nu`: the viscosity, if it is a formula of scalars.
     """
 
-    scalars: tuple[ScalarPart, ...] = ()
+    scalars: "tuple[ScalarKernels, ...]" = ()
     buoyant: tuple[int, ...] = ()
     pushed: bool = False
     nu: CellValue | None = None
 
-    def force(self, kernel: CellKernel) -> list[Expression]:
+    def force(self, kernel: KernelValues) -> list[Expression]:
         """The force of the case, and sum_k buoyancy_k (phi_k - reference_k)."""
         D, unit = self.lattice.D, kernel.unit
         found = replace(self, unit=unit)._given(kernel) if self.pushed else [0] * D
@@ -138,11 +157,13 @@ class Carrying(Model, Generic[ScalarPart]):
             ]
         return found
 
-    def _given(self, kernel: CellKernel) -> list[Expression]:
+    def _given(self, kernel: KernelValues) -> list[Expression]:
         return super().force(kernel)
 
 
-def scalar_values(kernel: CellKernel, scalars: Sequence[Carried]) -> dict[str, Expression]:
+def scalar_values(
+    kernel: KernelValues, scalars: "Sequence[ScalarKernels]"
+) -> dict[str, Expression]:
     """The value of each scalar in the cell of a kernel, by label.
 
     A step supplies them in `kernel.known`; other kernels compute them from outgoing populations.
@@ -154,7 +175,10 @@ def scalar_values(kernel: CellKernel, scalars: Sequence[Carried]) -> dict[str, E
 
 
 def midway(
-    kernel: CellKernel, scalars: Sequence[Carried], sums: Mapping[str, Expression], half: int
+    kernel: KernelValues,
+    scalars: "Sequence[ScalarKernels]",
+    sums: Mapping[str, Expression],
+    half: int,
 ) -> tuple[dict[str, Expression], dict[str, Expression]]:
     """The value phi and the source S of each scalar, by label, from the sums of populations.
 

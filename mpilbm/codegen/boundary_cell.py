@@ -8,6 +8,7 @@ from sympy import Expr, Piecewise, Rational, Symbol, sqrt, sympify
 from mpilbm.codegen.coordinates import centre_of, given
 from mpilbm.codegen.entries import OWN, EntryText, staged
 from mpilbm.codegen.kernels import FluidKernels
+from mpilbm.codegen.model import Macroscopic
 from mpilbm.codegen.printer import symbol
 from mpilbm.codegen.program import Access
 from mpilbm.layouts import HERE, Offset, Place
@@ -80,32 +81,36 @@ class CellView:
         return kernel.let(f"arrives_{i}", Piecewise(*known))
 
     @cached_property
-    def _macroscopic(self) -> tuple[Expression, Expression, list[Expression]]:
+    def _macroscopic(self) -> Macroscopic:
         return self._fluid.model.macroscopic(self._kernel, self.left, -1)
 
     @property
     def density(self) -> Expression:
-        """The stored density of the outgoing populations."""
-        return self._macroscopic[0]
+        """The stored density of the outgoing populations; phi of a scalar."""
+        return self._macroscopic.density
 
     @property
     def rho(self) -> Expression:
         """The density of the outgoing populations."""
-        return self._macroscopic[1]
+        return self._macroscopic.rho
 
     @property
-    def u(self) -> list[Expression]:
+    def u(self) -> Vector:
         """The velocity of the outgoing populations."""
-        return self._macroscopic[2]
+        return self._macroscopic.u
 
 
 class BoundaryCell(CellView):
     """The cell of an entry of a boundary list, see model/cell.py."""
 
     def __init__(
-        self, kernel: EntryText, fluid: FluidKernels, boundary: Condition, parity: int,
+        self,
+        kernel: EntryText,
+        fluid: FluidKernels,
+        boundary: Condition,
+        parity: int,
         beside: Collection[str],
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(kernel, fluid, parity, beside)
         self._boundary = boundary
         self._inwards: dict[int, CellView] = {}

@@ -65,9 +65,12 @@ def exchange_kernel(fluid: FluidKernels, boundary: Condition, name: str, parity:
 
 
 def _incoming(
-    kernel: EntryText, fluid: FluidKernels, boundary: Condition, parity: int,
+    kernel: EntryText,
+    fluid: FluidKernels,
+    boundary: Condition,
+    parity: int,
     beside: Collection[str],
-) -> EntryText:  # fmt: skip
+) -> EntryText:
     """Let a kernel compute the incoming populations, and the state for the next step."""
     kernel.argument("values", "real*")
     kernel.argument("value", "int32*")
@@ -75,8 +78,8 @@ def _incoming(
     kernel.incoming = {i: sympify(e) for i, e in boundary.incoming(cell).items()}
     names = boundary.state(fluid.lattice)
     following = boundary.follow(cell, kernel.incoming) if names else {}
-    kernel.following = {kernel.state(k, len(names)): sympify(following[name])
-                        for k, name in enumerate(names)}  # fmt: skip
+    for k, name in enumerate(names):
+        kernel.following[kernel.state(k, len(names))] = sympify(following[name])
     return kernel
 
 

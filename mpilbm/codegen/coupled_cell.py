@@ -10,7 +10,7 @@ from sympy import Symbol
 from mpilbm.codegen.coordinates import given
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FluidKernels
-from mpilbm.codegen.model import Model
+from mpilbm.codegen.model import Macroscopic, Model
 from mpilbm.codegen.values import KernelValues
 from mpilbm.layouts import HERE, Offset, Place
 from mpilbm.model.expressions import Expression, Populations, Rates, Vector
@@ -75,9 +75,10 @@ class CoupledCell:
     @cache  # noqa: B019
     def momentum(self, k: int) -> list[Expression]:
         """sum_i c_i f_i."""
-        along = ([c[a] for c in self.lattice.c] for a in range(len(self.axes)))
-        return [self.let(f"j_{axis}_{k}", dot(c, self.f(k)))
-                for axis, c in zip(self.axes, along, strict=True)]  # fmt: skip
+        return [
+            self.let(f"j_{axis}_{k}", dot([c[a] for c in self.lattice.c], self.f(k)))
+            for a, axis in enumerate(self.axes)
+        ]
 
     def external_force(self, k: int) -> list[Expression]:
         """The force per volume that the case gives."""
@@ -97,10 +98,11 @@ class CoupledCell:
         there: list[Expression] = [0]
         for i in range(1, lattice.Q):
             there.append(self._read(name, lattice.offset(i), f"_{i}"))
-        weights = ([w * c[a] for w, c in zip(lattice.w, lattice.c, strict=True)]
-                   for a in range(len(self.axes)))  # fmt: skip
-        return [self.let(f"slope_{axis}_{name}", dot(each, there) / self.cs2)
-                for axis, each in zip(self.axes, weights, strict=True)]  # fmt: skip
+        found = []
+        for a, axis in enumerate(self.axes):
+            weights = [w * c[a] for w, c in zip(lattice.w, lattice.c, strict=True)]
+            found.append(self.let(f"slope_{axis}_{name}", dot(weights, there) / self.cs2))
+        return found
 
     @cache  # noqa: B019
     def laplacian(self, name: str) -> Symbol:
@@ -127,15 +129,19 @@ class CoupledCell:
         """
         fluid, f = self.kernels.fluids[k], self.f(k)
         model = replace(fluid.model, acting=tuple(F))
-        density, rho, own = model.macroscopic(self.kernel, f, model.half)
-        u = own if u is None else u
-        f_star = model.collide_at(f, density, rho, u, F, fluid.rates(self.kernel), self.let)
+        at = model.macroscopic(self.kernel, f, model.half)
+        at = at if u is None else at._replace(u=u)
+        f_star = model.collide_at(f, at, F, fluid.rates(self.kernel), self.let)
         return fluid.mass_kept(self.kernel, f_star)
 
     def relaxed(
-        self, k: int, feq: Populations, rates: Rates, u: Vector | None = None,
+        self,
+        k: int,
+        feq: Populations,
+        rates: Rates,
+        u: Vector | None = None,
         F: Vector | None = None,
-    ) -> list[Expression]:  # fmt: skip
+    ) -> list[Expression]:
         """Outgoing populations of a fluid that relaxes towards feq; at u under a force F if given.
 
         `rates`: values that replace some of the fluid's rates.
@@ -145,7 +151,7 @@ class CoupledCell:
         source: Populations = [0] * self.lattice.Q
         if F is not None:
             assert u is not None  # a force is given together with the velocity
-            under_force = fluid.model.source(density, self.rho(k), u, F)
+            under_force = fluid.model.source(Macroscopic(density, self.rho(k), u), F)
             assert under_force is not None  # a coupled fluid has a scheme for its force
             source = under_force
         inside = fluid.model.half

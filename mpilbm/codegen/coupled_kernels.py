@@ -166,6 +166,7 @@ class CoupledDiagnostics(Diagnostics):
     def __init__(self, kernels: CoupledKernels) -> None:
         super().__init__(kernels.plain[0], kernels.case.sloped)
         self.kernels, self.coupling = kernels, kernels.coupling
+        self.equations = self.coupling.__doc__ or ""
 
     def _cell(self, kernel: KernelText, parity: int) -> CoupledCell:
         return CoupledCell(self.kernels, kernel, self.kernels.outgoing(kernel, parity))
@@ -190,14 +191,6 @@ class CoupledDiagnostics(Diagnostics):
         """The order parameters."""
         return self.coupling.order_parameters(self.cell)
 
-    def output(self, k: int, parity: int) -> KernelText:
-        """Field k of the coupling's own outputs; 0 in solids."""
-        kernel = self.fluid.block_kernel(f"output_{k}", self.coupling.__doc__ or "", parity)
-        kernel.optional = True
-        self._solid(kernel)
-        kernel.argument("derived_out", "real*")
-        return self._stored(kernel, [self.output_value(kernel, k, parity)])
-
     @property
     def output_count(self) -> int:
         """The number of the coupling's own outputs."""
@@ -206,6 +199,3 @@ class CoupledDiagnostics(Diagnostics):
     def output_value(self, kernel: KernelText, k: int, parity: int) -> Expression:
         """Field k of the coupling's own outputs in the cell of a kernel."""
         return self.coupling.output(self._cell(kernel, parity))[k]
-
-
-FLUID = "flags[cell] & 1"

@@ -1,6 +1,5 @@
 """The kernels that compute fields and sums of a fluid: rho and u, vorticity, sums over rows."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
@@ -12,7 +11,7 @@ from mpilbm.codegen.sums import RowSums, plane_sums
 from mpilbm.layouts import HERE, AnyGrid, Place
 from mpilbm.layouts.cells import CELL
 from mpilbm.layouts.grid import velocity_grid
-from mpilbm.model.expressions import Expression
+from mpilbm.model.expressions import Expression, Vector
 from mpilbm.physics.algebra import dot
 from mpilbm.physics.sampled import Sampled
 from mpilbm.physics.sloped import Sloped
@@ -30,6 +29,8 @@ class Diagnostics:
 
     `sloped`: the fields that are stored after the velocity, see physics/sloped.py.
     """
+
+    equations = ""  # of the outputs, a comment in the text
 
     def __init__(self, fluid: FluidKernels, sloped: tuple[Sloped, ...] = ()) -> None:
         self.sloped = sloped
@@ -54,12 +55,22 @@ class Diagnostics:
 
     @property
     def output_count(self) -> int:
-        """The number of fields of a coupling; a single fluid has none."""
+        """The number of fields besides rho and u: those of a coupling, or the scalars."""
         return 0
 
     def output_value(self, kernel: KernelText, k: int, parity: int) -> Expression:
-        """Field k of a coupling in the cell of a kernel; ValueError for a single fluid."""
+        """Field k of these in the cell of a kernel; ValueError without any."""
         raise ValueError(f"kernel {kernel.name}: a single fluid has no field of a coupling")
+
+    def output(self, k: int, parity: int) -> KernelText:
+        """Field k of these; 0 in solids that do not carry it."""
+        kernel = self._derived(f"output_{k}", self.equations, self.fluid.grid, parity)
+        values = [self.output_value(kernel, k, parity)]
+        return self._stored(kernel, values, *self.hidden(kernel, k))
+
+    def hidden(self, kernel: KernelText, k: int) -> tuple[str, *tuple[Expression, ...]]:
+        """The condition that a cell does not carry output k, see `_stored`."""
+        return ("solid",)
 
     def macroscopic(self, kernel: KernelText, parity: int) -> Macroscopic:
         """density, rho, u and momentum of the outgoing populations of the previous step."""
@@ -93,9 +104,7 @@ class Diagnostics:
     def velocity(self, parity: int) -> RowSums:
         """u, and the fields `sloped`, into the velocity field; sums over the cells of each row."""
         text = "density, j, j.u / 2, largest u.u, cells that are not finite"
-        kernel, fluid = self._sums("velocity", text, self.fluid.grid, parity), FLUID
-        if self.fluid.grid.over == "nodes":
-            fluid = "1"
+        kernel, fluid = self._sums("velocity", text, self.fluid.grid, parity), self._inside
         density, _, u, momentum = self.macroscopic(kernel, parity)
         for a, value in enumerate(u):
             self.store_velocity(kernel, a, value)
@@ -148,7 +157,7 @@ class Diagnostics:
         reads and writes one array took six times as long as without its stores.
         """
         kernel = self._sums("change", "(u - u').(u - u'), u.u; u' = u", self.fluid.grid, parity)
-        fluid = "1" if self.fluid.grid.over == "nodes" else FLUID
+        fluid = self._inside
         _, _, u, _ = self.macroscopic(kernel, parity)
         changes = []
         for a, value in enumerate(u):
@@ -162,7 +171,7 @@ class Diagnostics:
     def flux(self, parity: int) -> RowSums:
         """Sums over the fluid cells of each row of the momentum j, of u, and of |u|."""
         kernel = self._sums("flux", "j, u, sqrt(u.u)", self.fluid.grid, parity)
-        fluid = "1" if self.fluid.grid.over == "nodes" else FLUID
+        fluid = self._inside
         _, _, u, momentum = self.macroscopic(kernel, parity)
         for value in (*momentum, *u, sqrt(dot(u, u))):
             kernel.add(value, fluid)
@@ -177,22 +186,26 @@ class Diagnostics:
         """Q = (Omega:Omega - S:S) / 2 of the velocity gradient; 0 in solids."""
         kernel = self._derived("q_criterion", "Q = -(du_a/dx_b) (du_b/dx_a) / 2")
         axes = range(self.lattice.D)
-        slope = {(a, b): kernel.let(f"slope_{a}_{b}", self._slope(kernel, a, b, PLACE))
-                 for a in axes for b in axes}  # fmt: skip
+        slope = {
+            (a, b): kernel.let(f"slope_{a}_{b}", self._slope(kernel, a, b, PLACE))
+            for a in axes
+            for b in axes
+        }
         return self._stored(kernel, [-dot(slope.values(), [slope[b, a] for a, b in slope]) / 2])
 
-    def _derived(self, role: str, equations: str) -> KernelText:
-        """A kernel that computes a field from the velocities of neighbours."""
-        kernel = self.fluid.block_kernel(role, equations, grid=self.grid)
+    def _derived(
+        self, role: str, equations: str, grid: AnyGrid | None = None, parity: int | None = None
+    ) -> KernelText:
+        """A kernel that computes a field, by default from the velocities of neighbours."""
+        kernel = self.fluid.block_kernel(role, equations, parity, grid or self.grid)
         kernel.optional = True
         self._solid(kernel)
         kernel.argument("derived_out", "real*")
         return kernel
 
     def _stored(
-        self, kernel: KernelText, values: Sequence[Expression], hidden: str = "solid",
-        *more: Expression,
-    ) -> KernelText:  # fmt: skip
+        self, kernel: KernelText, values: Vector, hidden: str = "solid", *more: Expression
+    ) -> KernelText:
         """Store values of the cell in `derived_out`; 0 where the C text `hidden` is true.
 
         In this text {1}, {2}, … are replaced by the expressions `more`.
@@ -235,6 +248,11 @@ class Diagnostics:
             for value in (*(v * phi for v in u), *slopes, square):
                 kernel.add(value, FLUID)
         return kernel
+
+    @property
+    def _inside(self) -> str:
+        """C text: whether a cell of the populations is fluid; all nodes are."""
+        return "1" if self.fluid.grid.over == "nodes" else FLUID
 
     def _sums(self, role: str, equations: str, over: AnyGrid, parity: int | None = None) -> RowSums:
         """A kernel of sums over rows: of cells with flags, or of nodes, depending on the grid."""

@@ -39,9 +39,14 @@ class EntryText(KernelText):
     ahead = False  # whether the values of all directions are loaded before any is used
 
     def __init__(
-        self, role: str, equations: str, fluid: FluidKernels, parity: int,
-        phase: Phase = "boundary", over: str = "entries",
-    ):  # fmt: skip
+        self,
+        role: str,
+        equations: str,
+        fluid: FluidKernels,
+        parity: int,
+        phase: Phase = "boundary",
+        over: str = "entries",
+    ):
         super().__init__(role, over, equations, parity=parity, phase=phase)
         self.sizes(fluid.grid)
         self.listed = fluid.grid.over == "nodes"

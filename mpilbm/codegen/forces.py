@@ -25,9 +25,14 @@ TURNS = (("y", "z", "x"), ("z", "x", "y"), ("x", "y", "z"))  # torque_c = a f_b 
 
 
 def force_kernel(
-    fluid: FluidKernels, boundary: Condition, name: str, parity: int, beside: Collection[str],
-    split: bool, framed: bool,
-) -> "ForceText":  # fmt: skip
+    fluid: FluidKernels,
+    boundary: Condition,
+    name: str,
+    parity: int,
+    beside: Collection[str],
+    split: bool,
+    framed: bool,
+) -> "ForceText":
     """Sum what the links of a list give to their bodies; `beside`: wall_effects; see ForceText.
 
     With f_opp outgoing and f_i incoming, feq_i the equilibrium at rest (rho = 1, u = 0: forces use
@@ -89,9 +94,14 @@ class ForceText(ChunkText):
     """
 
     def __init__(
-        self, role: str, fluid: FluidKernels, boundary: Condition, parity: int, split: bool,
+        self,
+        role: str,
+        fluid: FluidKernels,
+        boundary: Condition,
+        parity: int,
+        split: bool,
         framed: bool,
-    ) -> None:  # fmt: skip
+    ) -> None:
         text = "F = -c_i (f_opp_out + f_i_in - 2 feq_i(1, 0)) - u_wall (f_opp_out - f_i_in)"
         super().__init__(role, text, fluid, boundary, parity)
         self.axes, self.split, self.framed = AXES[: fluid.lattice.D], split, framed
@@ -267,8 +277,9 @@ def stress_kernel(fluid: FluidKernels, parity: int, lowest: int) -> EntryText:
     for i, f_i in enumerate(fluid.incoming(kernel, parity, "f", "streams")):
         kernel.do(f"real arrives_{i} = {{0}};", f_i)
     kernel.enter_all(lowest, staged)
-    g = [kernel.let(f"g_{i}", (out + kernel.load(f"arrived_{i}", f"arrives_{i}")) / 2)
-         for i, out in enumerate(left)]  # fmt: skip
+    arrived = [kernel.load(f"arrived_{i}", f"arrives_{i}") for i in range(lattice.Q)]
+    means = ((out + into) / 2 for out, into in zip(left, arrived, strict=True))
+    g = [kernel.let(f"g_{i}", mean) for i, mean in enumerate(means)]
     density = kernel.let("density", sum(g))
     rho = kernel.let("rho", model.rest(density))
     momentum = [dot([c[a] for c in lattice.c], g) for a in range(lattice.D)]

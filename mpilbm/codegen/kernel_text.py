@@ -82,9 +82,12 @@ class KernelText(KernelValues):
         return share([*self.definitions.values(), *wanted])
 
     def _define(
-        self, expression: Expression, known: Mapping[Symbol, Expression], done: set[Symbol],
+        self,
+        expression: Expression,
+        known: Mapping[Symbol, Expression],
+        done: set[Symbol],
         lines: list[str],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Append definitions of all values that an expression uses, in an order valid in C."""
         for name in sorted(expression.free_symbols, key=str):
             if name in done:

@@ -55,10 +55,20 @@ class FluidKernels:
     """
 
     def __init__(
-        self, model: Model, layout: Layout, *, paired: bool = False, unit: int = 1,
-        rounded: bool = False, stressed: bool = False, held: bool = False, walled: bool = False,
-        storage: str = "float32", periodic: bool = True, field: str = "f",
-    ) -> None:  # fmt: skip
+        self,
+        model: Model,
+        layout: Layout,
+        *,
+        paired: bool = False,
+        unit: int = 1,
+        rounded: bool = False,
+        stressed: bool = False,
+        held: bool = False,
+        walled: bool = False,
+        storage: str = "float32",
+        periodic: bool = True,
+        field: str = "f",
+    ) -> None:
         self.stressed, self.held = stressed, held
         self.model, self.layout, self.lattice = model, layout, model.lattice
         self.rounded = rounded and layout.populations
@@ -159,16 +169,15 @@ class FluidKernels:
         return kernel
 
     def mass_kept(
-        self, kernel: KernelValues, f_star: Populations, density: Expression = None,
-        name: str = "leaves",
-    ) -> list[Expression]:  # fmt: skip
+        self, kernel: KernelValues, f_star: Populations, density: Expression = None, of: str = ""
+    ) -> list[Expression]:
         """f* with f*_0 = density - sum_{i>0} f*_i, in terms of the values as they are stored.
 
         Rounding to nearest is biased where the distribution of a population is asymmetric: a
         decaying vortex lost 3e-5 of its density in 10^4 steps. Only the rounding of f*_0 remains.
-        `name`: the beginning of the names of the values.
+        `of`: the end of the names of the values.
         """
-        f = [kernel.let(f"{name}_{i}", f_i) for i, f_i in enumerate(f_star) if i]
+        f = [kernel.let(f"leaves{of}_{i}", f_i) for i, f_i in enumerate(f_star) if i]
         as_stored = AsStored if kernel.unit == 1 else AsStoredOwn
         density = symbol("density") if density is None else density
         return [density - sum(as_stored(f_i) for f_i in f), *f]
@@ -200,7 +209,7 @@ class FluidKernels:
             kernel.load(f"u_{axis}", f"(real)u_initial[cell * {self.lattice.D} + {k}]")
             for k, axis in enumerate(self.model.axes)
         ]
-        stress, rates = None, None
+        stressed = None
         if self.stressed:
             rates, count = self.rates(kernel), self.lattice.D * (self.lattice.D + 1) // 2
             kernel.argument("stress_initial", "double*")
@@ -208,8 +217,9 @@ class FluidKernels:
                 kernel.load(f"stress_{k}", f"(real)stress_initial[cell * {count} + {k}]")
                 for k in range(count)
             ]
+            stressed = stress, rates
         before = (parity - 1) % self.layout.parities
-        self.store(kernel, before, self.model.initial(kernel, density, u, stress, rates), "f")
+        self.store(kernel, before, self.model.initial(kernel, density, u, stressed), "f")
         return kernel
 
     def hold(self, parity: int) -> KernelText:

@@ -61,12 +61,12 @@ class ScalarKernels(FluidKernels):
     ) -> None:
         """Collide and store the populations; u: the velocity of the fluid, source: S."""
         unit = kernel.unit
-        rates = self.rates(kernel)
+        rates, S = self.rates(kernel), weights(self.lattice, unit * source)
         phi = unit * kernel.known[self.label]
-        g_star = self.model.collided(kernel, g, phi, u, unit * source, rates)
+        g_star = self.model.collided(kernel, g, phi, u, S, rates)
         if self.rounded:
             kept = sum(g) + unit * source
-            g_star = self.mass_kept(kernel, g_star, kept, f"leaves_{self.grid.name}")
+            g_star = self.mass_kept(kernel, g_star, kept, f"_{self.grid.name}")
         self.store_step(kernel, parity, g_star, self.pointer_of("out"))
 
 
@@ -142,6 +142,7 @@ class CarryingDiagnostics(Diagnostics):
     """The diagnostic kernels of a fluid that carries scalars, whose fields are outputs."""
 
     fluid: CarryingKernels
+    equations = "phi = sum_i g_i"
 
     def all(self) -> list[KernelText]:
         """The kernels of the fields and sums of the fluid, and one for each scalar."""
@@ -149,17 +150,12 @@ class CarryingDiagnostics(Diagnostics):
         outputs = [self.output(k, p) for p in parities for k in range(self.output_count)]
         return [*super().all(), *outputs]
 
-    def output(self, k: int, parity: int) -> KernelText:
-        """The values of a scalar; 0 in solids that do not conduct it."""
-        kernel = self.fluid.block_kernel(f"output_{k}", "phi = sum_i g_i", parity)
-        kernel.optional = True
-        self._solid(kernel)
-        kernel.argument("derived_out", "real*")
-        values = [self.output_value(kernel, k, parity)]
-        if materials := self.fluid.scalars[k].model.materials:
-            conducts = materials.at(kernel).conducts
-            return self._stored(kernel, values, "solid && {1} < R(0.5)", conducts)
-        return self._stored(kernel, values)
+    def hidden(self, kernel: KernelText, k: int) -> tuple[str, *tuple[Expression, ...]]:
+        """Solid cells that do not conduct the scalar."""
+        materials = self.fluid.scalars[k].model.materials
+        if materials is None:
+            return ("solid",)
+        return "solid && {1} < R(0.5)", materials.at(kernel).conducts
 
     def sloped_values(self, kernel: KernelText, parity: int) -> list[Expression]:
         """The value of each scalar."""
@@ -197,10 +193,8 @@ def scalar_model(case: Case, number: int) -> ScalarModel:
     """The model of one scalar."""
     scalar = case.scalars[number]
     source = scalar.source_value(number, case.labels)
-    found = ScalarModel(
-        scalar.lattice, scalar.collision, None, False,
-        number=number, label=scalar.label, given=source,
-    )  # fmt: skip
+    equations = scalar.lattice, scalar.collision, None, False
+    found = ScalarModel(*equations, number=number, label=scalar.label, given=source)
     if not case.conductors:
         return found
     rates = tuple(scalar.collision.rates(1.0, scalar.lattice))
@@ -221,9 +215,7 @@ def carrying_kernels(
         ScalarKernels(scalar_model(case, k), case.layout, **of_scalar(case.of_scalar(k)))
         for k in range(len(case.scalars))
     )
-    model = Carrying(
-        case.lattice, fluid.collision, forcing(case), case.precision.offset,
-        scalars=scalars, buoyant=buoyant(case), pushed=fluid.force is not None,
-        nu=case.viscosity_value,
-    )  # fmt: skip
+    equations = case.lattice, fluid.collision, forcing(case), case.precision.offset
+    pushed, nu = fluid.force is not None, case.viscosity_value
+    model = Carrying(*equations, scalars=scalars, buoyant=buoyant(case), pushed=pushed, nu=nu)
     return CarryingKernels(model, case.layout, **options)

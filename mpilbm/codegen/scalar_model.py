@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sympy import Piecewise, Symbol
 
 from mpilbm.codegen.coordinates import centre_of
-from mpilbm.codegen.model import Model
+from mpilbm.codegen.model import Macroscopic, Model, Stressed
 from mpilbm.codegen.program import OF
 from mpilbm.codegen.scalar_numbers import COLUMNS, MATERIAL, buoyancy_names, table_name
 from mpilbm.codegen.values import KernelValues
@@ -15,7 +15,7 @@ from mpilbm.core.formulas.values import CellValue
 from mpilbm.layouts import HERE, Place
 from mpilbm.layouts.grid import Grid
 from mpilbm.model.expressions import Expression, Populations, Rates, Vector
-from mpilbm.physics.scalars import equilibrium, weights
+from mpilbm.physics.scalars import equilibrium
 from mpilbm.physics.scalars.collisions import ScalarCollision
 
 if TYPE_CHECKING:
@@ -95,17 +95,13 @@ class ScalarModel(Model):
         """The velocity that carries the scalar: u in the fluid, 0 in bodies."""
         return u if self.materials is None else self.materials.at(kernel).at_rest(u)
 
-    def macroscopic(
-        self, kernel: KernelValues, f: Populations, half: int
-    ) -> tuple[Expression, Expression, list[Expression]]:
-        """Phi twice, as stored density and density; a scalar has no velocity of its own."""
-        phi = kernel.let("density", sum(f) / self.capacity(kernel))
-        return phi, phi, []
+    def macroscopic(self, kernel: KernelValues, f: Populations, half: int) -> Macroscopic:
+        """Phi; a scalar has neither a density of mass nor a velocity of its own."""
+        return Macroscopic(kernel.let("density", sum(f) / self.capacity(kernel)))
 
     def initial(
-        self, kernel: KernelValues, density: Expression, u: Vector,
-        stress: Vector | None = None, rates: Rates | None = None,
-    ) -> list[Expression]:  # fmt: skip
+        self, kernel: KernelValues, density: Expression, u: Vector, stressed: Stressed | None = None
+    ) -> list[Expression]:
         """Populations in equilibrium."""
         u = self.at_rest(kernel, u)
         return equilibrium(self.lattice, density, u, self.capacity(kernel))
@@ -119,11 +115,16 @@ class ScalarModel(Model):
         return self.given.expression(here)
 
     def collided(
-        self, kernel: KernelValues, g: Populations, phi: Expression, u: Vector, source: Expression,
+        self,
+        kernel: KernelValues,
+        g: Populations,
+        phi: Expression,
+        u: Vector,
+        S: Populations,
         rates: Rates,
-    ) -> list[Expression]:  # fmt: skip
-        """g* = g + S - R(g - geq + S/2); populations, phi and source in the kernel's unit."""
-        u, S = self.at_rest(kernel, u), weights(self.lattice, source)
+    ) -> list[Expression]:
+        """g* = g + S - R(g - geq + S/2); populations, phi and S in the kernel's unit."""
+        u = self.at_rest(kernel, u)
         geq = equilibrium(self.lattice, phi, u, self.capacity(kernel))
         d = [a - b + s / 2 for a, b, s in zip(g, geq, S, strict=True)]
         relaxed = self.collision.relax(self.lattice, d, **rates)

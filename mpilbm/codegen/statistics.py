@@ -101,7 +101,8 @@ class Samples:
     def rows(self, parity: int) -> KernelText:
         """Adds to the sums over the cells of each row."""
         over = "node_rows" if self.over == "nodes" else "rows"
-        kernel = RowSums("sample_rows", EQUATIONS, over, parity=parity, adds=True)
+        kernel = RowSums("sample_rows", EQUATIONS, over, parity)
+        kernel.assign = "+="
         kernel.argument("shift", "double*")
         if self.over == "nodes":
             kernel.argument("node_row", "int32*")

@@ -99,9 +99,15 @@ class KernelValues:
     end: str = ""  # of the names of these values
 
     def __init__(
-        self, role: str, over: str, equations: str, unit: int = 1, *,
-        parity: int | None = None, phase: Phase = "other",
-    ):  # fmt: skip
+        self,
+        role: str,
+        over: str,
+        equations: str,
+        unit: int = 1,
+        *,
+        parity: int | None = None,
+        phase: Phase = "other",
+    ):
         self.role, self.over, self.equations, self.unit = role, over, equations, unit
         self.parity, self.phase = parity, phase
         self.fluid: int | None = None  # number of the coupled fluid that it belongs to

@@ -106,8 +106,8 @@ class Grid:
     def beside(self, name: str, count: int) -> "Grid":
         """The memory of another field, of `count` numbers for each cell of this one."""
         slots = tuple(range(count))
-        more = {"returning": (), "widths": (), "tails": (), "type": "real"}
-        return replace(self, name=name, slots=slots, **more)
+        numbers = replace(self, returning=(), widths=(), tails=(), type="real")
+        return replace(numbers, name=name, slots=slots)
 
     def planes_of(
         self, values: np.ndarray, local: int, _geometry: FluidCells | None = None

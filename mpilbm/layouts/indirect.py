@@ -39,8 +39,8 @@ class Indirect(Layout):
             if one.populations and not (one.automatic or issubclass(one, cls))
         ]
         if value not in allowed:
-            raise ValueError(f"'{value}' is not a layout of populations; "
-                             f"allowed: {', '.join(allowed)}")  # fmt: skip
+            some = ", ".join(allowed)
+            raise ValueError(f"'{value}' is not a layout of populations; allowed: {some}")
         return value
 
     def conflicts(self, case: Case) -> list[str]:

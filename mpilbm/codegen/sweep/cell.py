@@ -9,7 +9,7 @@ from collections.abc import Callable
 from sympy import Symbol, expand, factor_terms, sympify
 from sympy.core import Add, Mul
 
-from mpilbm.codegen.model import Model
+from mpilbm.codegen.model import Macroscopic, Model
 from mpilbm.codegen.printer import c_text, symbol
 from mpilbm.codegen.values import centre
 from mpilbm.layouts import moments
@@ -153,10 +153,10 @@ def _leaving(model: Model, let: Let) -> list[Expression]:
     f = hermite.populations(lattice, density, momentum, second)
     u = model.collision.velocity([rho * v for v in u], rho)
     rates = {name: symbol(name) for name in model.collision.arguments(1.0, lattice)}
-    left = model.collide_at(f, density, rho, u, force, rates, let)
+    left = model.collide_at(f, Macroscopic(density, rho, u), force, rates, let)
     density, momentum, second = hermite.moments_of(lattice, left)
-    stored = moments.compress(expand(density), [expand(j) for j in momentum],
-                              [expand(m) for m in second], lambda _: rho)  # fmt: skip
+    momentum, second = [expand(j) for j in momentum], [expand(m) for m in second]
+    stored = moments.compress(expand(density), momentum, second, lambda _: rho)
     stored = [expand(value / unit).subs(1 / rho, symbol("inverse")) for value in stored]
     return [factor_terms(value) for value in stored]
 

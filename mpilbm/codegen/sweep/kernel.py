@@ -113,8 +113,8 @@ def _advance(parts: Parts) -> str:
         lines.append(f"current[{k}] = {chain(terms) or 'R(0)'};")
     up = parts.add(1, "f", lambda axes: f"up_{axes}")
     up += [f"rising[{k}] = up_{axes};" for k, axes in enumerate(rising)]
-    return function("advance(real* current, real* rising, const real* f)",
-                     [*lines, "{", *(f"  {line}" for line in up), "}"])  # fmt: skip
+    lines += ["{", *(f"  {line}" for line in up), "}"]
+    return function("advance(real* current, real* rising, const real* f)", lines)
 
 
 def _finish(model: Model, parts: Parts, numbers: list[str]) -> str:
@@ -178,8 +178,8 @@ def _moved(lattice: Lattice, face: int, entering: list[int]) -> list[str]:
     """C lines that add the effect of a wall's motion."""
     axes = "xyz"[: lattice.D]
     lines = [f"if (walls.moving & {1 << face}) {{"]
-    lines += [f"  const real u_{a} = (real)walls.u[{face}][{k}] * (R(1) / UNIT);"
-              for k, a in enumerate(axes)]  # fmt: skip
+    for k, a in enumerate(axes):
+        lines.append(f"  const real u_{a} = (real)walls.u[{face}][{k}] * (R(1) / UNIT);")
     for i in entering:
         c, factor = lattice.c[i], c_text(sympify(2 * lattice.w[i] / lattice.cs2))
         along = chain([f"{'-' if c[k] < 0 else ''}u_{a}" for k, a in enumerate(axes) if c[k]])

@@ -93,8 +93,8 @@ class Messages:
     def _forward(self) -> list[Piece]:
         parts = []
         for step in FORWARD:
-            values = [(i, cell) for i in self.moving for cell in range(self.count)
-                      if self.target(i, cell)[0] == step]  # fmt: skip
+            every = ((i, cell) for i in self.moving for cell in range(self.count))
+            values = [each for each in every if self.target(*each)[0] == step]
             values.sort(key=self._order)
             for width in WIDTHS:
                 while len(values) >= width:
@@ -144,11 +144,14 @@ SIGN = "sign"
 
 def messages_text(model: Model) -> str:
     """The constants and functions of each shape of a thread."""
-    return by_shape(model.lattice, lambda messages: "\n".join([
-        f"#define LEVELS {messages.levels}", f"#define MORE {messages.more}",
-        _send(messages), _receive(messages),
-        _send_row(model, messages), _send_column(model, messages),
-    ]))  # fmt: skip
+
+    def text(messages: Messages) -> str:
+        sizes = f"#define LEVELS {messages.levels}\n#define MORE {messages.more}"
+        own = _send(messages), _receive(messages)
+        beside = _send_row(model, messages), _send_column(model, messages)
+        return "\n".join([sizes, *own, *beside])
+
+    return by_shape(model.lattice, text)
 
 
 def outgoing(messages: Messages, i: int) -> str:
@@ -192,10 +195,9 @@ def _receive(messages: Messages) -> str:
     offset, pieces = messages.lattice.offset, messages.pieces
     first = [p for p in pieces if any(offset(i)[0] < 0 for i, _ in p.values)]
     kept = [f"f[{target}][{i}] = f[{cell}][{i}];" for i, cell, target in messages.kept()]
-    return "\n".join([
-        _receive_pieces("receive_from_above", messages, first, kept),
-        _receive_pieces("receive_others", messages, [p for p in pieces if p not in first], []),
-    ])  # fmt: skip
+    others = [piece for piece in pieces if piece not in first]
+    above = _receive_pieces("receive_from_above", messages, first, kept)
+    return f"{above}\n{_receive_pieces('receive_others', messages, others, [])}"
 
 
 def _receive_pieces(name: str, messages: Messages, pieces: list[Piece], lines: list[str]) -> str:
@@ -217,16 +219,18 @@ def _send_row(model: Model, messages: Messages) -> str:
         return function(head, [])
     block = population_lines(model, "values[c][{}]", wanted, SIGN)
     block += [f"f[c][{i}] = f_{i};" for i in wanted]
-    lines = [f"const real {SIGN} = halo.is(Halo::ABOVE) ? R(-1) : R(1);", "real f[CELLS][Q];",
-             "#pragma unroll", "for (int c = 0; c < CELLS; c++) {",
-             *(f"  {line}" for line in block), "}"]  # fmt: skip
+    lines = [f"const real {SIGN} = halo.is(Halo::ABOVE) ? R(-1) : R(1);", "real f[CELLS][Q];"]
+    lines += ["#pragma unroll", "for (int c = 0; c < CELLS; c++) {"]
+    lines += [*(f"  {line}" for line in block), "}"]
     for way, row in enumerate((1, -1)):
         puts = []
         for piece in messages.pieces:
             if piece.step[0] == row:
-                own = [(lattice.opp[i] if way else i, cell % messages.cells)
-                       for i, cell in piece.values]  # fmt: skip
-                puts.append(_put(piece, "halo.at", [f"f[{c}][{i}]" for i, c in own]))
+                own = [
+                    f"f[{cell % messages.cells}][{lattice.opp[i] if way else i}]"
+                    for i, cell in piece.values
+                ]
+                puts.append(_put(piece, "halo.at", own))
         condition = "else" if way else "if (halo.is(Halo::BELOW))"
         lines += [f"{condition} {{", *(f"  {put}" for put in puts), "}"]
     return function(head, lines)

@@ -1,6 +1,7 @@
 """The values that `Boundary.incoming` can use: of a listed cell and of the cells inwards of it."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from sympy import Expr, Piecewise, Rational, Symbol, sqrt, sympify
@@ -30,14 +31,26 @@ def mirror_of(
     return mirror, kernel.load(f"slips_{i}", f"(real)({place} >= 0)") > 0
 
 
+@dataclass(frozen=True)
+class Listed:
+    """A boundary list in the steps of one parity, from which its kernels are generated.
+
+    `name`: that of the kernel that stages incoming populations. `beside`: see wall_effects.
+    """
+
+    fluid: FluidKernels
+    boundary: Condition
+    name: str
+    parity: int
+    beside: Collection[str] = ()
+
+
 class CellView:
     """The values of a cell in the kernel of a list; only values that are used are read."""
 
-    def __init__(
-        self, kernel: EntryText, fluid: FluidKernels, parity: int, beside: Collection[str]
-    ) -> None:
-        self._kernel, self._fluid, self._parity, self._beside = kernel, fluid, parity, beside
-        self.lattice = fluid.lattice
+    def __init__(self, kernel: EntryText, of: Listed) -> None:
+        self._kernel, self._of, self._fluid, self._parity = kernel, of, of.fluid, of.parity
+        self.lattice = of.fluid.lattice
 
     @cached_property
     def left(self) -> list[Expression]:
@@ -58,10 +71,10 @@ class CellView:
         """
         f = self.streamed
         self._kernel.per_entry("blocked", "uint32*")
-        if "move" in self._beside:
+        if "move" in self._of.beside:
             self._kernel.per_entry("moved", "int32*")
             self._kernel.argument("motions", "real*")
-        if "slip" in self._beside:
+        if "slip" in self._of.beside:
             self._kernel.per_entry("slipped", "int32*")
             self._kernel.argument("mirrors", "int64*")
         return [f[0], *(self._arrives(i, f[i]) for i in range(1, self.lattice.Q))]
@@ -71,11 +84,11 @@ class CellView:
         links = kernel.per_entry("blocked", "uint32*")
         blocked = kernel.load(f"blocked_{i}", f"(real)({links} >> {i} & 1)")
         back = self.left[self.lattice.opp[i]]
-        if "move" in self._beside:
+        if "move" in self._of.beside:
             moved = kernel.per_entry("moved", "int32*")
             back += kernel.load(f"motion_{i}", f"motions[{moved} * {self.lattice.Q} + {i}]")
         known = [(back, blocked > 0), (f_i, True)]
-        if "slip" in self._beside:
+        if "slip" in self._of.beside:
             slipped = kernel.per_entry("slipped", "int32*")
             known.insert(0, mirror_of(kernel, self._fluid, i, slipped))
         return kernel.let(f"arrives_{i}", Piecewise(*known))
@@ -103,16 +116,9 @@ class CellView:
 class BoundaryCell(CellView):
     """The cell of an entry of a boundary list, see model/cell.py."""
 
-    def __init__(
-        self,
-        kernel: EntryText,
-        fluid: FluidKernels,
-        boundary: Condition,
-        parity: int,
-        beside: Collection[str],
-    ) -> None:
-        super().__init__(kernel, fluid, parity, beside)
-        self._boundary = boundary
+    def __init__(self, kernel: EntryText, of: Listed) -> None:
+        super().__init__(kernel, of)
+        boundary = self._boundary = of.boundary
         self._inwards: dict[int, CellView] = {}
         self._given = boundary.given()
         self._columns = [name for value in self._given for name in value.numbers]
@@ -264,8 +270,7 @@ class BoundaryCell(CellView):
                 f"inward = {declared}"
             )
         if k not in self._inwards:
-            kernel = self._kernel.inwards(k)
-            self._inwards[k] = CellView(kernel, self._fluid, self._parity, self._beside)
+            self._inwards[k] = CellView(self._kernel.inwards(k), self._of)
         return self._inwards[k]
 
     def feq(self, density: Expression, rho: Expression, u: Vector) -> list[Expression]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from mpilbm.codegen.coupled_cell import Acted, ActedKernels, CoupledCell
-from mpilbm.codegen.diagnostics import Diagnostics, Macroscopic
+from mpilbm.codegen.diagnostics import Diagnostics, Mixture
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.model import Model
@@ -171,7 +171,7 @@ class CoupledDiagnostics(Diagnostics):
     def _cell(self, kernel: KernelText, parity: int) -> CoupledCell:
         return CoupledCell(self.kernels, kernel, self.kernels.outgoing(kernel, parity))
 
-    def macroscopic(self, kernel: KernelText, parity: int) -> Macroscopic:
+    def macroscopic(self, kernel: KernelText, parity: int) -> Mixture:
         """density, rho, u and momentum of the mixture."""
         cell = self._cell(kernel, parity)
         density, rho, momentum = self.coupling.mixture(cell)

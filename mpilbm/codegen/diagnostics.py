@@ -21,7 +21,7 @@ FLUID = "flags[cell] & 1"  # bit k + 1: neighbour k of lattice.stencil is fluid
 PLACE = "((plane - first) * rows + row) * nx + x"  # index of a cell in the flags
 IN_BLOCK = replace(CELL, plane="(plane - u_first)")  # in the velocity of a block of planes
 
-Macroscopic = tuple[Expression, Expression, list[Expression], list[Expression]]
+Mixture = tuple[Expression, Expression, Vector, Vector]  # density, rho, u and momentum
 
 
 class Diagnostics:
@@ -72,7 +72,7 @@ class Diagnostics:
         """The condition that a cell does not carry output k, see `_stored`."""
         return ("solid",)
 
-    def macroscopic(self, kernel: KernelText, parity: int) -> Macroscopic:
+    def macroscopic(self, kernel: KernelText, parity: int) -> Mixture:
         """density, rho, u and momentum of the outgoing populations of the previous step."""
         f = self.fluid.outgoing(kernel, parity)
         return *self.model.macroscopic(kernel, f, -1), self.model.momentum(kernel, f, -1)

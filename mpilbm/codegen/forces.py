@@ -3,11 +3,11 @@
 Entries are added in chunks (see prelude.h), then the chunks of a body in a plane one after another.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from sympy import Piecewise
 
-from mpilbm.codegen.boundary_cell import HALF, BoundaryCell, mirror_of
+from mpilbm.codegen.boundary_cell import HALF, BoundaryCell, Listed, mirror_of
 from mpilbm.codegen.coordinates import index
 from mpilbm.codegen.entries import OWN, EntryText
 from mpilbm.codegen.kernel_text import KernelText
@@ -24,16 +24,8 @@ SIDES = "mop"  # names of -1, 0 and 1 are SIDES[1 + c]
 TURNS = (("y", "z", "x"), ("z", "x", "y"), ("x", "y", "z"))  # torque_c = a f_b - b f_a
 
 
-def force_kernel(
-    fluid: FluidKernels,
-    boundary: Condition,
-    name: str,
-    parity: int,
-    beside: Collection[str],
-    split: bool,
-    framed: bool,
-) -> "ForceText":
-    """Sum what the links of a list give to their bodies; `beside`: wall_effects; see ForceText.
+def force_kernel(of: Listed, split: bool, framed: bool) -> "ForceText":
+    """Sum what the links of a list give to their bodies, see ForceText.
 
     With f_opp outgoing and f_i incoming, feq_i the equilibrium at rest (rho = 1, u = 0: forces use
     the gauge pressure), and u the velocity of the wall:
@@ -43,28 +35,26 @@ def force_kernel(
     A boundary that sets whole cells also replaces arriving populations g_i (possibly from a mirror
     image) by f_i; for these F = -c_i (f_i - g_i) - u (g_i - f_i).
     """
-    kernel = ForceText(f"{name}_measured", fluid, boundary, parity, split, framed)
-    cell = BoundaryCell(kernel, fluid, boundary, parity, beside)
+    kernel, boundary = ForceText(of, split, framed), of.boundary
+    cell = BoundaryCell(kernel, of)
     given = boundary.values()
     moving = [cell.values[key] for key in (f"velocity_{a}" for a in AXES) if key in given]
     for i, incoming in boundary.incoming(cell).items():
-        wanted = {"in": incoming, "out": cell.left[fluid.lattice.opp[i]]}
+        wanted = {"in": incoming, "out": cell.left[cell.lattice.opp[i]]}
         if kernel.whole:
-            wanted["before"] = _arriving(kernel, fluid, cell, i, "slip" in beside)
+            wanted["before"] = _arriving(kernel, cell, i, of)
         for axis, u in zip(AXES, moving, strict=False):
             wanted[f"u_{axis}"] = cell.at_wall(i, u, _to_the_wall(cell, boundary, i))
         kernel.wanted[i] = wanted
     return kernel
 
 
-def _arriving(
-    kernel: "ForceText", fluid: FluidKernels, cell: BoundaryCell, i: int, slip: bool
-) -> Expression:
+def _arriving(kernel: "ForceText", cell: BoundaryCell, i: int, of: Listed) -> Expression:
     """What streams in along c_i, or comes from the mirror image."""
-    if not slip:
+    if "slip" not in of.beside:
         return cell.streamed[i]
     kernel.argument("mirrors", "int64*")
-    image, there = mirror_of(kernel, fluid, i, kernel.per_entry("slipped", "int32*"))
+    image, there = mirror_of(kernel, of.fluid, i, kernel.per_entry("slipped", "int32*"))
     return Piecewise((image, there), (cell.streamed[i], True))
 
 
@@ -93,17 +83,10 @@ class ForceText(ChunkText):
     the place of the momentum that arriving populations lose, the node behind the first wall.
     """
 
-    def __init__(
-        self,
-        role: str,
-        fluid: FluidKernels,
-        boundary: Condition,
-        parity: int,
-        split: bool,
-        framed: bool,
-    ) -> None:
+    def __init__(self, of: Listed, split: bool, framed: bool) -> None:
+        fluid, boundary = of.fluid, of.boundary
         text = "F = -c_i (f_opp_out + f_i_in - 2 feq_i(1, 0)) - u_wall (f_opp_out - f_i_in)"
-        super().__init__(role, text, fluid, boundary, parity)
+        super().__init__(of, text)
         self.axes, self.split, self.framed = AXES[: fluid.lattice.D], split, framed
         self.whole = boundary.capabilities.whole_cell
         model, still = fluid.model, [0] * self.lattice.D

@@ -1,13 +1,11 @@
 """Kernels that add what the links of entries transport, in chunks (see prelude.h)."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
-from mpilbm.codegen.boundary_cell import BoundaryCell
+from mpilbm.codegen.boundary_cell import BoundaryCell, Listed
 from mpilbm.codegen.entries import EntryText, listed
-from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.printer import c_text
 from mpilbm.model.expressions import Expression
-from mpilbm.physics.boundaries import Condition
 
 
 class ChunkText(EntryText):
@@ -18,15 +16,13 @@ class ChunkText(EntryText):
 
     ahead = True  # else a GPU waits for the value of a link before it loads that of the next link
 
-    def __init__(
-        self, role: str, text: str, fluid: FluidKernels, boundary: Condition, parity: int
-    ) -> None:
-        super().__init__(role, text, fluid, parity, "other", "chunks")
-        self.lattice = fluid.lattice
-        self.stored = "AS_STORED({})" if fluid.layout.populations else "{}"
+    def __init__(self, of: Listed, text: str) -> None:
+        super().__init__(f"{of.name}_measured", text, of.fluid, of.parity, "other", "chunks")
+        self.lattice = of.fluid.lattice
+        self.stored = "AS_STORED({})" if of.fluid.layout.populations else "{}"
         self.wanted: dict[int, dict[str, Expression]] = {}
         self.unstaged()
-        if boundary.capabilities.per_link:
+        if of.boundary.capabilities.per_link:
             self.links += f" const int64 staged = {self.per_entry('start', 'int64*')};"
         self.declare(chunk_first="int32*", chunk_entry="int32*", chunk_sums="double*")
         self.declare(values="real*", value="int32*")
@@ -73,13 +69,10 @@ class FluxText(ChunkText):
         yield f"sum_flux += (double){self.stored.format(values['in'])} - (double)({values['out']});"
 
 
-def flux_kernel(
-    scalar: FluidKernels, boundary: Condition, name: str, parity: int, beside: Collection[str] = ()
-) -> FluxText:
-    """Sum g_i - g_out_opp(i) over the links of a list; `beside`: wall_effects."""
-    text = "flux = g_i_in - g_opp_out"
-    kernel = FluxText(f"{name}_measured", text, scalar, boundary, parity)
-    cell = BoundaryCell(kernel, scalar, boundary, parity, beside)
-    for i, incoming in boundary.incoming(cell).items():
-        kernel.wanted[i] = {"in": incoming, "out": cell.left[scalar.lattice.opp[i]]}
+def flux_kernel(of: Listed) -> FluxText:
+    """Sum g_i - g_out_opp(i) over the links of a list of a scalar."""
+    kernel = FluxText(of, "flux = g_i_in - g_opp_out")
+    cell = BoundaryCell(kernel, of)
+    for i, incoming in of.boundary.incoming(cell).items():
+        kernel.wanted[i] = {"in": incoming, "out": cell.left[cell.lattice.opp[i]]}
     return kernel

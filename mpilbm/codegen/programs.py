@@ -1,6 +1,7 @@
 """Makes the program of a case: the text of all of its kernels."""
 
 from mpilbm.codegen import boundary_kernels, points
+from mpilbm.codegen.boundary_cell import Listed
 from mpilbm.codegen.coupled_kernels import CoupledDiagnostics, CoupledKernels
 from mpilbm.codegen.diagnostics import Diagnostics
 from mpilbm.codegen.forces import force_kernel, state_kernel, stress_kernel, sums_kernel
@@ -86,10 +87,7 @@ def _of_scalars(case: Case, kernels: CarryingKernels, parity: int) -> list[Kerne
         view = case.of_scalar(k)
         own = scalar.own(parity) + list_kernels(view, scalar, parity)
         if k in case.needs.transported:
-            walls = wall_effects(view)
-            for boundary in boundaries(view):
-                name = list_name(view, boundary)
-                own.append(flux_kernel(scalar, boundary, name, parity, walls))
+            own += map(flux_kernel, _lists(view, scalar, parity))
             own += [sums_kernel()] if parity == 0 else []
         for kernel in own:
             kernel.fluid = k + 1
@@ -126,27 +124,32 @@ def optional_kernels(case: Case, diagnostics: Diagnostics) -> list[KernelText]:
     return found + (Samples(diagnostics).all() if case.needs.sampled else [])
 
 
+def _lists(case: Case, kernels: FluidKernels, parity: int) -> list[Listed]:
+    """The boundary lists of a fluid or scalar, one for each structure."""
+    walls = wall_effects(case)
+    return [Listed(kernels, b, list_name(case, b), parity, walls) for b in boundaries(case)]
+
+
 def list_kernels(case: Case, kernels: FluidKernels, parity: int) -> list[KernelText]:
     """The kernels over boundary lists, for steps of this parity."""
     lowest = 0 if any(boundary.capabilities.sets_rest for boundary in boundaries(case)) else 1
     found: list[KernelText] = []
-    walls, needs = wall_effects(case), case.needs
-    for boundary in boundaries(case):
-        name = list_name(case, boundary)
-        found.append(boundary_kernels.stage_kernel(kernels, boundary, name, parity, walls))
-        if boundary.capabilities.reads is Reads.SAME_LINK and case.layout.dense:
-            found.append(boundary_kernels.at_once_kernel(kernels, boundary, name, parity))
-            if boundary.reflects:
-                found.append(boundary_kernels.exchange_kernel(kernels, boundary, name, parity))
-        if boundary.capabilities.behind is Behind.VELOCITY:
-            found.append(boundary_kernels.near_kernel(kernels, name, parity))
-        if boundary.state(case.lattice):
-            found.append(boundary_kernels.begin_kernel(kernels, boundary, name, parity, walls))
+    for each in _lists(case, kernels, parity):
+        found.append(boundary_kernels.stage_kernel(each))
+        if each.boundary.capabilities.reads is Reads.SAME_LINK and case.layout.dense:
+            found.append(boundary_kernels.at_once_kernel(each))
+            if each.boundary.reflects:
+                found.append(boundary_kernels.exchange_kernel(each))
+        if each.boundary.capabilities.behind is Behind.VELOCITY:
+            found.append(boundary_kernels.near_kernel(each))
+        if each.boundary.state(case.lattice):
+            found.append(boundary_kernels.begin_kernel(each))
     populations = case.layout.populations
     enter = boundary_kernels.enter_kernel if populations else boundary_kernels.again_kernel
     found.append(enter(kernels, parity, lowest))
+    needs, walls = case.needs, wall_effects(case)
     for name, boundary in weighed_boundaries(case).items():
-        of = boundary, name, parity, walls
-        found.append(force_kernel(kernels, *of, needs.split, needs.framed))
+        each = Listed(kernels, boundary, name, parity, walls)
+        found.append(force_kernel(each, needs.split, needs.framed))
     found += [sums_kernel(), state_kernel()] if needs.weighed and parity == 0 else []
     return found + ([stress_kernel(kernels, parity, lowest)] if needs.split else [])

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from sympy import Symbol
 
@@ -13,11 +13,11 @@ from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.model import Macroscopic, Model
 from mpilbm.codegen.values import KernelValues
 from mpilbm.layouts import HERE, Offset, Place
+from mpilbm.layouts.grid import FieldGrid
+from mpilbm.model.case import Case
 from mpilbm.model.expressions import Expression, Populations, Rates, Vector
 from mpilbm.physics.algebra import dot
-
-if TYPE_CHECKING:
-    from mpilbm.codegen.coupled_kernels import CoupledKernels
+from mpilbm.physics.lattices import Lattice
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,22 @@ class ActedKernels(FluidKernels):
     model: Acted
 
 
+class Coupled(Protocol):
+    """Coupled fluids, as their cells use them; coupled_kernels.py has the implementation."""
+
+    case: Case
+    lattice: Lattice
+    grid: FieldGrid
+    names: tuple[str, ...]
+    fluids: list[ActedKernels]
+
+
 class CoupledCell:
     """The values that a Coupling can use; `populations(k)` returns the Q populations of fluid k."""
 
     def __init__(
         self,
-        kernels: "CoupledKernels",
+        kernels: Coupled,
         kernel: KernelText,
         populations: Callable[[int], Populations],
     ) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from mpilbm.codegen.coupled_cell import Acted, ActedKernels, CoupledCell
 from mpilbm.codegen.diagnostics import Diagnostics, Mixture
 from mpilbm.codegen.kernel_text import KernelText
-from mpilbm.codegen.kernels import FluidKernels
+from mpilbm.codegen.kernels import FluidKernels, Options
 from mpilbm.codegen.model import Model
 from mpilbm.codegen.program import OF, Access
 from mpilbm.layouts import HERE, Place
@@ -36,10 +36,10 @@ class CoupledKernels:
         for fluid, offset in zip(case.fluids, self.coupling.offsets(case), strict=True):
             forcing = self.coupling.forcing(fluid)
             acted = Acted(self.lattice, fluid.collision, forcing, offset)
-            walled = rows_end_in_walls(case)
-            self.fluids.append(ActedKernels(acted, self.layout, walled=walled, periodic=periodic))
+            options = Options(walled=rows_end_in_walls(case), periodic=periodic)
+            self.fluids.append(ActedKernels(acted, self.layout, options))
             model = Model(self.lattice, fluid.collision, None, offset)
-            self.plain.append(FluidKernels(model, self.layout, periodic=periodic))
+            self.plain.append(FluidKernels(model, self.layout, Options(periodic=periodic)))
 
     def of_each(self, k: int, parity: int) -> list[KernelText]:
         """The kernels of fluid k alone; names without its number."""

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mpilbm.codegen import cached, definitions, prelude
+from mpilbm.codegen import cached
 from mpilbm.codegen.program import Program
+from mpilbm.codegen.structure import definitions, prelude
 from mpilbm.core.formulas.trees import Tree, is_comparison, names_of, numeric
 from mpilbm.layouts.formats import Formats
 from mpilbm.physics.lattices import AXES, Lattice

@@ -1,8 +1,7 @@
 """The kernels that change a fluid: collide-stream, initial state, import of a state."""
 
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import TypedDict
+from dataclasses import dataclass, replace
 
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.model import Model
@@ -26,21 +25,9 @@ def flags_type(lattice: Lattice) -> str:
     return "uint8*" if len(lattice.stencil) < 8 else "uint16*"
 
 
-class Options(TypedDict, total=False):
-    """Options of FluidKernels."""
-
-    paired: bool
-    unit: int
-    rounded: bool
-    stressed: bool
-    held: bool
-    walled: bool
-    storage: str
-    periodic: bool
-
-
-class FluidKernels:
-    """Generates the kernels of a model in a layout, one for each parity of its places.
+@dataclass(frozen=True)
+class Options:
+    """Properties of a case that change the kernels of a fluid or scalar.
 
     paired    GPUs update two cells per thread
     unit      populations are stored as multiples of 1 / unit, and the step computes with them
@@ -51,38 +38,39 @@ class FluidKernels:
     walled    rows end in walls, see Grid.returning
     storage   `precision.storage`
     periodic  the slab axis is periodic, so that planes may wrap around, see Grid.wraps
-    field     the name of the populations' memory in addresses
     """
 
-    def __init__(
-        self,
-        model: Model,
-        layout: Layout,
-        *,
-        paired: bool = False,
-        unit: int = 1,
-        rounded: bool = False,
-        stressed: bool = False,
-        held: bool = False,
-        walled: bool = False,
-        storage: str = "float32",
-        periodic: bool = True,
-        field: str = "f",
-    ) -> None:
-        self.stressed, self.held = stressed, held
+    paired: bool = False
+    unit: int = 1
+    rounded: bool = False
+    stressed: bool = False
+    held: bool = False
+    walled: bool = False
+    storage: str = "float32"
+    periodic: bool = True
+
+
+class FluidKernels:
+    """Generates the kernels of a model in a layout, one for each parity of its places.
+
+    `field`: the name of the populations' memory in addresses.
+    """
+
+    def __init__(self, model: Model, layout: Layout, options: Options, field: str = "f") -> None:
+        self.stressed, self.held = options.stressed, options.held
         self.model, self.layout, self.lattice = model, layout, model.lattice
-        self.rounded = rounded and layout.populations
-        self.unit = unit if layout.populations and model.any_unit else 1
+        self.rounded = options.rounded and layout.populations
+        self.unit = options.unit if layout.populations and model.any_unit else 1
         # two cells per thread are loaded and stored unscaled, in the unit of the storage
-        self.paired = paired and layout.populations and self.unit == unit
+        self.paired = options.paired and layout.populations and self.unit == options.unit
         by_cell = model.forcing is not None and model.forcing.by_cell
         self.paired = self.paired and not by_cell  # a pair of cells reads one array only
         layout.check_in_place(self.lattice)
-        grid: AnyGrid = layout.grid(self.lattice, 1, 1, 1, storage=storage)
+        grid: AnyGrid = layout.grid(self.lattice, 1, 1, 1, storage=options.storage)
         self.grid: AnyGrid = replace(grid, name=field)
-        if not periodic:
+        if not options.periodic:
             self.grid = replace(self.grid, wraps=None)
-        if walled:
+        if options.walled:
             assert isinstance(self.grid, Grid)  # only dense fields have rows
             self.grid = replace(self.grid, returning=layout.returning(self.lattice))
         if by_cell:

@@ -1,5 +1,7 @@
 """Makes the program of a case: the text of all of its kernels."""
 
+from dataclasses import replace
+
 from mpilbm.codegen import boundary_kernels, points
 from mpilbm.codegen.boundary_cell import Listed
 from mpilbm.codegen.coupled_kernels import CoupledDiagnostics, CoupledKernels
@@ -51,26 +53,27 @@ def build(case: Case) -> Program:
 def _options_of(case: Case) -> Options:
     """The options of FluidKernels that follow from the box and the precision."""
     half = case.formats.unit == "float16"
-    return {
-        "paired": case.precision.compute == "float32",
-        "unit": SCALE if half else 1,
-        "rounded": half,
-        "walled": rows_end_in_walls(case),
-        "storage": case.precision.storage,
-        "periodic": case.domain.periodic[-1],
-    }
+    return Options(
+        paired=case.precision.compute == "float32",
+        unit=SCALE if half else 1,
+        rounded=half,
+        walled=rows_end_in_walls(case),
+        storage=case.precision.storage,
+        periodic=case.domain.periodic[-1],
+    )
 
 
 def _single(case: Case) -> tuple[list[KernelText], Model]:
     """The kernels of a single fluid and of the scalars that it carries, and its equations."""
     (fluid,) = case.fluids
-    options: Options = {**start(fluid), **_options_of(case)}
+    stressed, held = start(fluid).values()
+    options = replace(_options_of(case), stressed=stressed, held=held)
     if case.scalars:
         kernels: FluidKernels = carrying_kernels(case, options, _options_of)
         diagnostics: Diagnostics = CarryingDiagnostics(kernels, case.sloped)
     else:
         model = Model(case.lattice, fluid.collision, fluid.force, case.precision.offset)
-        kernels = FluidKernels(model, case.layout, **options)
+        kernels = FluidKernels(model, case.layout, options)
         diagnostics = Diagnostics(kernels)
     texts = [*kernels.all(), *diagnostics.all(), *optional_kernels(case, diagnostics)]
     for parity in range(case.layout.parities):

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Unpack
 
 from sympy import Rational
 
@@ -23,12 +22,12 @@ from mpilbm.physics.scalars import weights
 
 
 class ScalarKernels(FluidKernels):
-    """The kernels of one scalar, and its part of the step. Options: see FluidKernels."""
+    """The kernels of one scalar, and its part of the step."""
 
     model: ScalarModel
 
-    def __init__(self, model: ScalarModel, layout: Layout, **options: Unpack[Options]) -> None:
-        super().__init__(model, layout, field=f"g{model.number}", **options)
+    def __init__(self, model: ScalarModel, layout: Layout, options: Options) -> None:
+        super().__init__(model, layout, options, f"g{model.number}")
         self.label, self.suffix = model.label, model.suffix
 
     def rates(self, kernel: KernelValues) -> dict[str, Expression]:
@@ -73,7 +72,7 @@ class ScalarKernels(FluidKernels):
 class CarryingKernels(FluidKernels):
     """The kernels of a fluid that carries scalars; `collide_stream` computes a step of all."""
 
-    model: Carrying
+    model: Carrying[ScalarKernels]
 
     @property
     def scalars(self) -> tuple[ScalarKernels, ...]:
@@ -210,12 +209,12 @@ def carrying_kernels(
     (fluid,) = case.fluids
     # A pair of cells reads populations only. With two scalars it needs so many registers that an
     # H200 ran at 72 % of the copy bandwidth, and at 85 % with one cell per thread.
-    options["paired"] &= not case.conductors and len(case.scalars) == 1
+    paired = options.paired and not case.conductors and len(case.scalars) == 1
     scalars = tuple(
-        ScalarKernels(scalar_model(case, k), case.layout, **of_scalar(case.of_scalar(k)))
+        ScalarKernels(scalar_model(case, k), case.layout, of_scalar(case.of_scalar(k)))
         for k in range(len(case.scalars))
     )
     equations = case.lattice, fluid.collision, forcing(case), case.precision.offset
     pushed, nu = fluid.force is not None, case.viscosity_value
     model = Carrying(*equations, scalars=scalars, buoyant=buoyant(case), pushed=pushed, nu=nu)
-    return CarryingKernels(model, case.layout, **options)
+    return CarryingKernels(model, case.layout, replace(options, paired=paired))

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from sympy import Piecewise, Symbol
 
@@ -17,9 +17,6 @@ from mpilbm.layouts.grid import Grid
 from mpilbm.model.expressions import Expression, Populations, Rates, Vector
 from mpilbm.physics.scalars import equilibrium
 from mpilbm.physics.scalars.collisions import ScalarCollision
-
-if TYPE_CHECKING:
-    from mpilbm.codegen.scalar_kernels import ScalarKernels
 
 
 class Material(NamedTuple):
@@ -131,15 +128,33 @@ class ScalarModel(Model):
         return [a + s - r for a, s, r in zip(g, S, relaxed, strict=True)]
 
 
+class Carried(Protocol):
+    """The kernels of a scalar, as the fluid that carries it uses them; see ScalarKernels."""
+
+    @property
+    def label(self) -> str:
+        """The name of the scalar."""
+
+    @property
+    def model(self) -> ScalarModel:
+        """Its equations."""
+
+    def left(self, kernel: KernelValues) -> list[Expression]:
+        """Its outgoing populations of the previous step."""
+
+
+ScalarPart = TypeVar("ScalarPart", bound=Carried)
+
+
 @dataclass(frozen=True)
-class Carrying(Model):
+class Carrying(Model, Generic[ScalarPart]):
     """A fluid that carries scalars.
 
     `scalars`: their kernels. `buoyant`: numbers of the scalars that act on the flow. `pushed`:
     whether the case gives a force, too. `nu`: the viscosity, if it is a formula of scalars.
     """
 
-    scalars: "tuple[ScalarKernels, ...]" = ()
+    scalars: tuple[ScalarPart, ...] = ()
     buoyant: tuple[int, ...] = ()
     pushed: bool = False
     nu: CellValue | None = None

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 from mpilbm.codegen.program import POINTS
 from mpilbm.codegen.scalar_numbers import buoyant, forcing
@@ -98,15 +98,8 @@ def averaged(case: Case) -> bool:
     return any(scale for wall in walls for scale, _ in wall.values())
 
 
-class Start(TypedDict):
-    """The options of FluidKernels for the initial state, see there."""
-
-    stressed: bool
-    held: bool
-
-
-def start(fluid: Fluid) -> Start:
-    """The options of FluidKernels for the initial state: given stresses, a prescribed velocity."""
+def start(fluid: Fluid) -> dict[str, bool]:
+    """The options of kernels for the initial state: given stresses, a prescribed velocity."""
     initial = fluid.initial
     return {"stressed": initial.non_equilibrium, "held": initial.iterate > 0}
 

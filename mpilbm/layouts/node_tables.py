@@ -7,15 +7,12 @@ values of the same places in a part of the array that begins elsewhere.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.layouts.cells import FluidCells
-
-if TYPE_CHECKING:
-    from mpilbm.layouts.nodes import NodeGrid
+from mpilbm.layouts.cells import FluidCells, Nodes
 
 Part = tuple[str, int, NDArray[np.int32]]  # table, index of the first value, values
 MISSING = -1  # in arrays of node numbers
@@ -52,7 +49,7 @@ class _Plane:
         np.take(self.numbers.reshape(-1)[first:], nodes.places, out=found, mode="clip")
 
 
-def parts(grid: "NodeGrid", geometry: FluidCells) -> Iterator[Part]:
+def parts(grid: Nodes, geometry: FluidCells) -> Iterator[Part]:
     """Yield the tables of owned planes and ghost planes in parts; other values are 0.
 
     The tables of a ghost plane equal those of the slab that owns it, except for neighbours in
@@ -82,14 +79,14 @@ def parts(grid: "NodeGrid", geometry: FluidCells) -> Iterator[Part]:
         yield "node_row", plane * (grid.rows + 1), rows.astype(np.int32)
 
 
-def _plane(grid: "NodeGrid", geometry: FluidCells, local: int) -> _Plane | None:
+def _plane(grid: Nodes, geometry: FluidCells, local: int) -> _Plane | None:
     """The nodes of a local plane; None if it is not held."""
     if not -grid.ghost <= local < grid.planes + grid.ghost:
         return None
     return _Plane.of(geometry.fluid(local), geometry.wraps)
 
 
-def _complete(grid: "NodeGrid", plane: int, table: int, there: NDArray[np.int32]) -> None:
+def _complete(grid: Nodes, plane: int, table: int, there: NDArray[np.int32]) -> None:
     """Replace missing neighbours in `there` by separate locations.
 
     Locations count from the start of the slot in the neighbour's plane.

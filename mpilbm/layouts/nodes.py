@@ -98,26 +98,26 @@ class NodeGrid:
         return 4 * sum(self.table_sizes.values()) + 20 * len(self.stride)
 
     def beside(self, name: str, count: int) -> "NodeGrid":
-        """The memory of another field; see Grid."""
+        """The memory of another field, of `count` numbers for each node."""
         slots = tuple(range(count))
         return replace(self, name=name, slots=slots, offsets=(), turned=(), type="real")
 
     def planes_of(self, values: np.ndarray, local: int, geometry: FluidCells) -> Iterator[Part]:
-        """Yield (first place in the array, numbers) for values of a plane; see Grid."""
+        """Yield (place in the array, numbers) for values (components, rows, nx) of a plane."""
         plane, fluid = local + self.ghost, geometry.fluid(local)
         for k, rows in enumerate(values):
             place = len(self.slots) * self.start[plane] + self.slots[k] * self.stride[plane]
             yield int(place), rows[fluid]
 
     def width(self, value: int) -> int:
-        """The number of slots of a value; see Grid."""
+        """The number of slots of a value: nodes have one format."""
         return 1
 
     def tail_of(self, value: int) -> None:
-        """The tail of a value; nodes store populations, which have none."""
+        """None: nodes store populations, whose formats have no tails."""
 
     def tail_in(self, value: int) -> None:
-        """The tail that a value carries; see `tail_of`."""
+        """None, as for `tail_of`: no value carries the tail of another one."""
 
     def occupied(self, value: int) -> tuple[int, ...]:
         """The slots of a value."""

@@ -177,9 +177,7 @@ class Carrying(Model, Generic[ScalarPart]):
         return super().force(kernel)
 
 
-def scalar_values(
-    kernel: KernelValues, scalars: "Sequence[ScalarKernels]"
-) -> dict[str, Expression]:
+def scalar_values(kernel: KernelValues, scalars: Sequence[Carried]) -> dict[str, Expression]:
     """The value of each scalar in the cell of a kernel, by label.
 
     A step supplies them in `kernel.known`; other kernels compute them from outgoing populations.
@@ -192,7 +190,7 @@ def scalar_values(
 
 def midway(
     kernel: KernelValues,
-    scalars: "Sequence[ScalarKernels]",
+    scalars: Sequence[Carried],
     sums: Mapping[str, Expression],
     half: int,
 ) -> tuple[dict[str, Expression], dict[str, Expression]]:

@@ -31,7 +31,7 @@ __all__ = ["Case", "Fluid", "load_case", "parse_case", "recorded_case", "schema"
 
 # tables of the file that the case has as they are
 SAME = ("title", "lattice", "domain", "coupling", "precision", "layout", "backend", "halo", "run")
-SAME_INITIAL = ("rho", "random", "scale", "non_equilibrium", "iterate")
+SAME_INITIAL = ("random", "scale", "non_equilibrium", "iterate")
 DEPTH = 64  # of nested tables and lists
 IN_PYTHON = "case"  # the name of a case that is a dict, in messages
 
@@ -211,6 +211,7 @@ def _fluid(
         force=force if force is not None and any(getattr(force, "value", (1,))) else None,
         initial=InitialFields(
             **{key: getattr(initial, key) for key in SAME_INITIAL},
+            value=initial.rho,
             u=initial.u or (0.0,) * len(file.domain.size),
             file=path.parent / initial.file if initial.file is not None else None,
             scale_rho=initial.scale**2 if file.coupling is None else 1.0,

@@ -112,7 +112,7 @@ def closed_flow(case: Case) -> Iterator[Finding]:
 def density_at_walls(case: Case) -> Iterator[Finding]:
     """Half-way walls that move in a fluid whose density differs from their rho_0 = 1."""
     rho = [getattr(boundary, "rho", None) for boundary in case.boundaries]
-    rho += [fluid.initial.rho for fluid in case.fluids]
+    rho += [fluid.initial.value for fluid in case.fluids]
     far = max((r for r in rho if isinstance(r, int | float)), key=lambda r: abs(r - 1), default=1)
     (momentum,) = case.fluids[0].collision.velocity([1.0], far)
     error = momentum - 1

@@ -156,7 +156,7 @@ def _initial(case: Case) -> Iterator[str]:
                 f"{key}.u: found {counted(len(initial.u), 'entry')}; allowed: {case.dimensions} "
                 f"({axes}) in {case.dimensions}D"
             )
-        rho = initial.rho
+        rho = initial.value
         if isinstance(rho, int | float) and not LEAST_DENSITY <= rho <= LARGEST_DENSITY:
             yield f"{key}.rho: found {rho:g}; allowed: {DENSITIES}; 1 is usual"
         components = {f"u.{axis}": u for axis, u in enumerate(initial.u)}

@@ -173,19 +173,19 @@ def with_fields(case: Case, fluid: Fluid) -> Fluid:
         value = fields.force(force.value, f"{case.key(fluid, 'force')}.value")
         force = force.model_copy(update={"value": value})
     u = tuple(fields.component(each, f"{initial.where}.u") for each in initial.u)
-    rho = fields.component(initial.rho, f"{initial.where}.rho")
-    initial = initial.model_copy(update={"u": u, "rho": rho})
+    rho = fields.component(initial.value, f"{initial.where}.rho")
+    initial = initial.model_copy(update={"u": u, "value": rho})
     return fluid.model_copy(update={"force": force, "initial": initial})
 
 
 def with_initial_value(case: Case, initial: InitialFields) -> InitialFields:
     """The initial values of a scalar, from a file, an array or a function if they name one."""
-    fields, where, value = _Fields(case), f"{initial.where}.value", initial.rho
+    fields, where, value = _Fields(case), f"{initial.where}.value", initial.value
     if isinstance(value, str) and is_file(value):
         found = fields.file(value, where)
     else:
         found = fields.component(value, where)
-    return initial.model_copy(update={"rho": found})
+    return initial.model_copy(update={"value": found})
 
 
 class _Fields:

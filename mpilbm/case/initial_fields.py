@@ -29,16 +29,17 @@ FIXES = {
 
 
 class InitialFields(Parameters):
-    """Density and velocity at t = 0: numbers, formulas or fields, a `file`, or a `random` velocity.
+    """Values at t = 0: numbers, formulas or fields, a `file`, or a `random` velocity.
 
-    The fields up to `scale` are those of InitialTable; u has one entry per dimension. A velocity
-    from a file is multiplied by `scale`, the difference of its density from 1 by `scale_rho`.
-    `density`: whether rho is a density, which has limits. `periodic` is a property of the box,
-    `staggered` of the lattice; no cell may be faster than `max_speed`. `where` and `path` are the
-    key path and the case file, for messages.
+    `value` is the density of a fluid, which has limits, or the value of a scalar; `name` is its key
+    in the table, rho or value. u has one entry per dimension. A velocity from a file is multiplied
+    by `scale`, the difference of its density from 1 by `scale_rho`. `periodic` is a property of the
+    box, `staggered` of the lattice; no cell may be faster than `max_speed`. `where` and `path` are
+    the key path and the case file, for messages.
     """
 
-    rho: float | str | SkipValidation[FieldValue]
+    value: float | str | SkipValidation[FieldValue]
+    name: str = "rho"
     u: tuple[float | str | SkipValidation[FieldValue], ...]
     file: Path | None
     random: RandomFlow | None = None
@@ -49,20 +50,19 @@ class InitialFields(Parameters):
     periodic: tuple[bool, ...]
     staggered: bool
     max_speed: float
-    density: bool = True
     where: str
     path: Path
 
     @property
     def uniform(self) -> bool:
         """Whether all cells have the same values."""
-        numbers = (isinstance(value, int | float) for value in (self.rho, *self.u))
+        numbers = (isinstance(value, int | float) for value in (self.value, *self.u))
         return not self._source and all(numbers)
 
     @property
     def formulas(self) -> bool:
         """Whether `trees` describe all values."""
-        fields = (isinstance(value, FieldValue) for value in (self.rho, *self.u))
+        fields = (isinstance(value, FieldValue) for value in (self.value, *self.u))
         return not self._source and not any(fields)
 
     @property
@@ -77,9 +77,9 @@ class InitialFields(Parameters):
 
     @property
     def trees(self) -> dict[str, Tree]:
-        """The formulas, or numbers, of rho, u_x, u_y …; without those of files and fields."""
-        keys = ("rho", *(f"u_{axis}" for axis in AXES[: len(self.u)]))
-        values = zip(keys, (self.rho, *self.u), strict=True)
+        """The formulas, or numbers, of `name`, u_x, u_y …; without those of files and fields."""
+        keys = (self.name, *(f"u_{axis}" for axis in AXES[: len(self.u)]))
+        values = zip(keys, (self.value, *self.u), strict=True)
         names = names_in(len(self.u))
         return {
             key: Formula(v, names).tree if isinstance(v, str) else v
@@ -102,7 +102,7 @@ class InitialFields(Parameters):
             raise CaseError(f"'{self.file}' {error}", f"{self.where}.file", self.path) from None
 
     def evaluate(self, shape: Shape, begin: int, end: int) -> tuple[np.ndarray, np.ndarray]:
-        """Rho (n, rows, nx) and u (n, rows, nx, D), float64, in the n planes begin … end - 1.
+        """The value (n, rows, nx) and u (n, rows, nx, D), float64, in the n planes begin … end - 1.
 
         `shape` is (planes, rows, nx), the stored cells of the whole box; cell centres are at 0.5,
         1.5, … Formulas are evaluated in blocks that depend on `shape` alone, so that results do
@@ -110,7 +110,7 @@ class InitialFields(Parameters):
         out of range, or a cell is too fast.
         """
         rho, u = self._read(shape, begin, end) if self.file else self._computed(shape, begin, end)
-        wrong = self.density & ((rho < LEAST_DENSITY) | (rho > LARGEST_DENSITY))
+        wrong = (self.name == "rho") & ((rho < LEAST_DENSITY) | (rho > LARGEST_DENSITY))
         self._refuse(
             wrong, rho, "rho", begin, f"is outside the range of densities; allowed: {DENSITIES}"
         )
@@ -137,10 +137,10 @@ class InitialFields(Parameters):
         _, rows, nx = shape
         rho = np.empty((end - begin, rows, nx))
         u = np.empty((end - begin, rows, nx, len(self.u)))
-        targets: dict[str, tuple[Any, np.ndarray]] = {"rho": (self.rho, rho)}
+        targets: dict[str, tuple[Any, np.ndarray]] = {self.name: (self.value, rho)}
         targets |= {f"u.{axis}": (value, u[..., axis]) for axis, value in enumerate(self.u)}
         for key, (value, target) in targets.items():
-            if key != "rho" and self.random:
+            if key != self.name and self.random:
                 continue
             if not isinstance(value, str):
                 field = isinstance(value, FieldValue)
@@ -197,13 +197,13 @@ class InitialFields(Parameters):
             return
         plane, row, x = (int(index) for index in np.argwhere(bad)[0])
         value = values[plane, row, x]
-        source = "" if key == "rho" and self.random else self._source
+        source = "" if key == self.name and self.random else self._source
         x = x_of(self.staggered, begin + plane, row, x)
         y, z = (begin + plane, None) if len(self.u) == 2 else (row, begin + plane)
         cell = f"x={x}, y={y}" + ("" if z is None else f", z={z}")
         raise CaseError(
             f"{value:g} in cell {cell} (counted from 0) {sentence}; " + FIXES[source],
-            f"{self.where}.{source or (key if self.density else 'value')}",
+            f"{self.where}.{source or key}",
             self.path,
         )
 

@@ -32,9 +32,9 @@ from mpilbm.physics.sloped import Sloped, of_interfaces, of_scalar
 class Scalar(Parameters):
     """One scalar: `diffusivity` in lattice units, lattice, collision, boundaries.
 
-    `bodies` holds the condition on each body, by its index. `initial` has the values at t = 0 as
-    its `rho`. `key` is the path of its table in the case. `heat_capacity` is in J/(m^3 K). `ratio`
-    is the key, prandtl or schmidt, by which the viscosity gives the diffusivity; empty: neither.
+    `bodies` holds the condition on each body, by its index. `key` is the path of its table in the
+    case. `heat_capacity` is in J/(m^3 K). `ratio` is the key, prandtl or schmidt, by which the
+    viscosity gives the diffusivity; empty: neither.
     """
 
     label: str
@@ -49,14 +49,9 @@ class Scalar(Parameters):
     boundaries: tuple[SkipValidation[ScalarBoundary], ...] = ()
     bodies: tuple[SkipValidation[ScalarBoundary], ...] = ()
 
-    @property
-    def viscosity(self) -> float:
-        """The number from which the collision computes its rates: the diffusivity."""
-        return self.diffusivity
-
-    @property
-    def force(self) -> None:
-        """None: the source of a scalar is not a force."""
+    def arguments(self, lattice: Lattice) -> dict[str, float]:
+        """The numeric arguments of its kernels by name: the rates of its collision."""
+        return self.collision.rates(self.diffusivity, lattice)
 
     def source_value(self, number: int, labels: tuple[str, ...]) -> CellValue | None:
         """The source for kernels; None if it is 0. Raises FormulaError."""
@@ -82,6 +77,10 @@ class Fluid(Parameters):
     collision: SkipValidation[Collision]
     force: SkipValidation[Forcing | None] = None
     initial: InitialFields
+
+    def arguments(self, lattice: Lattice) -> dict[str, float]:
+        """The numeric arguments of its kernels by name: the rates of its collision."""
+        return self.collision.arguments(self.viscosity, lattice)
 
 
 class Case(Parameters):
@@ -176,16 +175,16 @@ class Case(Parameters):
         return tuple(sorted(found))
 
     def of_scalar(self, number: int) -> "Case":
-        """This case as the populations of a scalar see it: their lattice, collision and walls.
+        """This case as the populations of a scalar see it: their lattice and their walls.
 
-        Each face of the box has a boundary of its own.
+        It has no fluids. Each face of the box has a boundary of its own.
         """
         scalar = self.scalars[number]
         bodies = zip(self.bodies, scalar.bodies, strict=True)
         return self.model_copy(
             update={
                 "lattice": scalar.lattice,
-                "fluids": (scalar,),
+                "fluids": (),
                 "coupling": None,
                 "scalars": (),
                 "boundaries": tuple(

@@ -78,7 +78,8 @@ def _scalar(case: Case, table: ScalarTable) -> Scalar:
         boundaries=(*table.boundary, *_adiabatic(case, table)),
         bodies=tuple(bodies),
         initial=InitialFields(
-            rho=table.initial.value,
+            value=table.initial.value,
+            name="value",
             u=still,
             file=None,
             non_equilibrium=False,
@@ -86,7 +87,6 @@ def _scalar(case: Case, table: ScalarTable) -> Scalar:
             periodic=case.domain.periodic,
             staggered=False,
             max_speed=1.0,
-            density=False,
             where=f"{key}.initial",
             path=case.path,
         ),
@@ -129,7 +129,7 @@ def _viscosity(case: Case) -> Iterator[str]:
             Formula(fluid.formula, (*names_in(case.dimensions), *case.labels))
         except FormulaError as error:
             yield f"{key}: {error}"
-        values = {scalar.label: scalar.initial.rho for scalar in case.scalars}
+        values = {scalar.label: scalar.initial.value for scalar in case.scalars}
         nu = viscosity_at_centre(case, fluid.formula, values)
         if case.scalars and nu is not None and not 0 < nu < MOST:
             yield (
@@ -140,7 +140,7 @@ def _viscosity(case: Case) -> Iterator[str]:
 
 def _ratios(case: Case) -> Iterator[str]:
     """Diffusivities that follow from a viscosity which depends on values of a file."""
-    files = [each.label for each in case.scalars if isinstance(each.initial.rho, FieldValue)]
+    files = [each.label for each in case.scalars if isinstance(each.initial.value, FieldValue)]
     if case.fluids[0].formula and files:
         for scalar in (each for each in case.scalars if each.ratio):
             yield (
@@ -199,7 +199,7 @@ def _lattice(case: Case, scalar: Scalar) -> Iterator[str]:
 
 
 def _formulas(case: Case, scalar: Scalar) -> Iterator[str]:
-    initial, D = scalar.initial.rho, case.dimensions
+    initial, D = scalar.initial.value, case.dimensions
     for key, value, known in (
         ("initial.value", initial, ()),
         ("source", scalar.source, case.labels),
@@ -263,7 +263,7 @@ def _materials(case: Case, scalar: Scalar) -> Iterator[str]:
 def given_values(scalar: Scalar) -> list[float]:
     """The numbers that a case gives for a scalar: initial, on faces and on bodies."""
     held = [each.values() for each in (*scalar.boundaries, *scalar.bodies) if each.name == "value"]
-    given = [scalar.initial.rho, *(values["value"] for values in held)]
+    given = [scalar.initial.value, *(values["value"] for values in held)]
     return [float(value) for value in given if isinstance(value, int | float)]
 
 

@@ -2,7 +2,7 @@
 
 The text contains neither sizes nor numbers of a case. A case that differs in viscosity, size or
 velocity therefore finds its kernels in the cache, without importing SymPy. Imports only `physics`,
-`layouts`, `links` and lower layers. Newcomers rarely change this folder: a new model in `physics`
+`layouts`, `solids` and lower layers. Newcomers rarely change this folder: a new model in `physics`
 or a new layout in `layouts` needs no change here. A new diagnostic field is a method of
 `diagnostics.Diagnostics`.
 """
@@ -17,18 +17,11 @@ from mpilbm.codegen.program import Program
 from mpilbm.codegen.structure import (
     SCALE,
     averaged,
-    boundaries,
     boundary_structures,
-    definitions,
     flags,
-    head,
     list_name,
-    options,
-    prelude,
-    start,
     structure,
     wall_effects,
-    weighed_boundaries,
 )
 from mpilbm.core.machine import cache
 from mpilbm.core.registry import plugin_errors
@@ -37,20 +30,13 @@ from mpilbm.model.case import Case
 __all__ = [
     "SCALE",
     "averaged",
-    "boundaries",
     "boundary_structures",
     "cached",
-    "definitions",
     "flags",
     "generate",
-    "head",
     "list_name",
-    "options",
-    "prelude",
-    "start",
     "structure",
     "wall_effects",
-    "weighed_boundaries",
 ]
 
 # SymPy reads it when it is imported. With its default of 1000 expressions it derives many again.

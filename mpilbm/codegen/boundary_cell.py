@@ -1,19 +1,19 @@
 """The values that `Boundary.incoming` can use: of a listed cell and of the cells inwards of it."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from sympy import Expr, Piecewise, Rational, Symbol, sqrt, sympify
 
 from mpilbm.codegen.coordinates import centre_of, given
-from mpilbm.codegen.inner_cell import InwardText
+from mpilbm.codegen.entries import OWN, EntryText, staged
 from mpilbm.codegen.kernels import FluidKernels
+from mpilbm.codegen.model import Macroscopic
 from mpilbm.codegen.printer import symbol
 from mpilbm.codegen.program import Access
-from mpilbm.codegen.text.cell_kernel import ListKernel
-from mpilbm.codegen.text.entries import OWN, EntryText, staged
 from mpilbm.layouts import HERE, Offset, Place
-from mpilbm.layouts.grid import CellNames
+from mpilbm.layouts.cells import CellNames
 from mpilbm.model.expressions import Expression, Populations, Vector
 from mpilbm.physics.boundaries import Condition
 from mpilbm.physics.equilibria import dot
@@ -22,7 +22,7 @@ HALF = Rational(1, 2)
 
 
 def mirror_of(
-    kernel: ListKernel, fluid: FluidKernels, i: int, slipped: str
+    kernel: EntryText, fluid: FluidKernels, i: int, slipped: str
 ) -> tuple[Symbol, Expression]:
     """The population from the mirror image along c_i, and the condition that there is one."""
     place = f"mirrors[{slipped} * {fluid.lattice.Q} + {i}]"
@@ -31,14 +31,26 @@ def mirror_of(
     return mirror, kernel.load(f"slips_{i}", f"(real)({place} >= 0)") > 0
 
 
+@dataclass(frozen=True)
+class Listed:
+    """A boundary list in the steps of one parity, from which its kernels are generated.
+
+    `name`: that of the kernel that stages incoming populations. `beside`: see wall_effects.
+    """
+
+    fluid: FluidKernels
+    boundary: Condition
+    name: str
+    parity: int
+    beside: Collection[str] = ()
+
+
 class CellView:
     """The values of a cell in the kernel of a list; only values that are used are read."""
 
-    def __init__(
-        self, kernel: ListKernel, fluid: FluidKernels, parity: int, beside: Collection[str]
-    ) -> None:
-        self._kernel, self._fluid, self._parity, self._beside = kernel, fluid, parity, beside
-        self.lattice = fluid.lattice
+    def __init__(self, kernel: EntryText, of: Listed) -> None:
+        self._kernel, self._of, self._fluid, self._parity = kernel, of, of.fluid, of.parity
+        self.lattice = of.fluid.lattice
 
     @cached_property
     def left(self) -> list[Expression]:
@@ -59,10 +71,10 @@ class CellView:
         """
         f = self.streamed
         self._kernel.per_entry("blocked", "uint32*")
-        if "move" in self._beside:
+        if "move" in self._of.beside:
             self._kernel.per_entry("moved", "int32*")
             self._kernel.argument("motions", "real*")
-        if "slip" in self._beside:
+        if "slip" in self._of.beside:
             self._kernel.per_entry("slipped", "int32*")
             self._kernel.argument("mirrors", "int64*")
         return [f[0], *(self._arrives(i, f[i]) for i in range(1, self.lattice.Q))]
@@ -72,46 +84,41 @@ class CellView:
         links = kernel.per_entry("blocked", "uint32*")
         blocked = kernel.load(f"blocked_{i}", f"(real)({links} >> {i} & 1)")
         back = self.left[self.lattice.opp[i]]
-        if "move" in self._beside:
+        if "move" in self._of.beside:
             moved = kernel.per_entry("moved", "int32*")
             back += kernel.load(f"motion_{i}", f"motions[{moved} * {self.lattice.Q} + {i}]")
         known = [(back, blocked > 0), (f_i, True)]
-        if "slip" in self._beside:
+        if "slip" in self._of.beside:
             slipped = kernel.per_entry("slipped", "int32*")
             known.insert(0, mirror_of(kernel, self._fluid, i, slipped))
         return kernel.let(f"arrives_{i}", Piecewise(*known))
 
     @cached_property
-    def _macroscopic(self) -> tuple[Expression, Expression, list[Expression]]:
+    def _macroscopic(self) -> Macroscopic:
         return self._fluid.model.macroscopic(self._kernel, self.left, -1)
 
     @property
     def density(self) -> Expression:
-        """The stored density of the outgoing populations."""
-        return self._macroscopic[0]
+        """The stored density of the outgoing populations; phi of a scalar."""
+        return self._macroscopic.density
 
     @property
     def rho(self) -> Expression:
         """The density of the outgoing populations."""
-        return self._macroscopic[1]
+        return self._macroscopic.rho
 
     @property
-    def u(self) -> list[Expression]:
+    def u(self) -> Vector:
         """The velocity of the outgoing populations."""
-        return self._macroscopic[2]
+        return self._macroscopic.u
 
 
 class BoundaryCell(CellView):
     """The cell of an entry of a boundary list, see model/cell.py."""
 
-    _kernel: EntryText
-
-    def __init__(
-        self, kernel: EntryText, fluid: FluidKernels, boundary: Condition, parity: int,
-        beside: Collection[str],
-    ) -> None:  # fmt: skip
-        super().__init__(kernel, fluid, parity, beside)
-        self._boundary = boundary
+    def __init__(self, kernel: EntryText, of: Listed) -> None:
+        super().__init__(kernel, of)
+        boundary = self._boundary = of.boundary
         self._inwards: dict[int, CellView] = {}
         self._given = boundary.given()
         self._columns = [name for value in self._given for name in value.numbers]
@@ -193,12 +200,10 @@ class BoundaryCell(CellView):
         kernel.argument("own_link", "int64")
         kernel.argument("f", "store*")
         cell = f"cells_behind{k}[{link} - own_link]"
-        place = CellNames.packed(cell)
-        kernel.loads[value] = kernel.load_of(
-            "f", "store", grid, slot, lambda number: kernel.address(grid, number, HERE, place)
-        )
+        there = kernel.at(CellNames.packed(cell))
+        kernel.loads[value] = there.load_of("f", grid, Place(slot, HERE))
         kernel.touched[0].add("f")
-        kernel.record(grid, slot, offset)
+        kernel.record(grid, Place(slot, offset))
 
     def streams(self, offset: Sequence[int], j: int) -> Expr:
         """The population that streams along c_j to x + offset, also beyond a face.
@@ -219,15 +224,10 @@ class BoundaryCell(CellView):
         f = sympify(fluid.layout.incoming(self.lattice, self._parity, read, fluid.model.rest)[j])
         for value in sorted(f.free_symbols & places.keys(), key=str):
             slot, place = places[value]
-            kernel.read(str(value), "f", "store", fluid.grid, slot, place)
+            kernel.read(str(value), "f", fluid.grid, Place(slot, place))
             there = (steps[0] + place[0], steps[1] + place[1], steps[2] + place[2])
-            address = self._address_at(there)
-            kernel.loads[value] = kernel.load_of("f", "store", fluid.grid, slot, address)
+            kernel.loads[value] = kernel.load_of("f", fluid.grid, Place(slot, there))
         return f
-
-    def _address_at(self, offset: Offset) -> Callable[[int], str]:
-        """The C text of the index of a value at an offset, as a function of its slot."""
-        return lambda slot: self._kernel.address(self._fluid.grid, slot, offset)
 
     def mirrored(self, i: int, offset: Sequence[int], j: int) -> Expression:
         """The mirror image for the link along c_i; layouts of listed cells list its places."""
@@ -270,8 +270,7 @@ class BoundaryCell(CellView):
                 f"inward = {declared}"
             )
         if k not in self._inwards:
-            kernel = InwardText(self._kernel, k)
-            self._inwards[k] = CellView(kernel, self._fluid, self._parity, self._beside)
+            self._inwards[k] = CellView(self._kernel.inwards(k), self._of)
         return self._inwards[k]
 
     def feq(self, density: Expression, rho: Expression, u: Vector) -> list[Expression]:

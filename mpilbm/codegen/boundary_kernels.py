@@ -4,59 +4,51 @@ The populations are staged in an array and then written by another kernel or, wh
 accesses their places, written directly.
 """
 
-from collections.abc import Collection
+from dataclasses import replace
 
 from sympy import sympify
 
-from mpilbm.codegen.boundary_cell import BoundaryCell
+from mpilbm.codegen.boundary_cell import BoundaryCell, Listed
+from mpilbm.codegen.entries import EntryText, listed, staged
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.program import Access
-from mpilbm.codegen.text.entries import EntryText, listed, staged
 from mpilbm.layouts import HERE
-from mpilbm.physics.boundaries import Condition
 
 
-def stage_kernel(
-    fluid: FluidKernels, boundary: Condition, name: str, parity: int, beside: Collection[str] = ()
-) -> EntryText:
-    """Compute the incoming populations of a list into the staging array; `beside`: wall_effects."""
-    kernel = EntryText(name, f"{boundary.name}: {type(boundary).__doc__}", fluid, parity)
+def stage_kernel(of: Listed) -> EntryText:
+    """Compute the incoming populations of a list into the staging array."""
+    fluid, title = of.fluid, f"{of.boundary.name}: {type(of.boundary).__doc__}"
+    kernel = EntryText(of.name, title, fluid, of.parity)
     array, store = ("store*", "STORE_HERE") if fluid.layout.populations else ("real*", "STORE_REAL")
     kernel.argument("staging", array)
     kernel.target = "staging"
     kernel.put = {i: f"{store}(staging, {staged(i)}, {{}});" for i in range(fluid.lattice.Q)}
-    return _incoming(kernel, fluid, boundary, parity, beside)
+    return _incoming(kernel, of)
 
 
-def at_once_kernel(fluid: FluidKernels, boundary: Condition, name: str, parity: int) -> EntryText:
+def at_once_kernel(of: Listed) -> EntryText:
     """Write the incoming populations directly to where the next step gathers them."""
-    kernel = EntryText(
-        f"{name}_at_once",
-        f"{boundary.name}: outgoing populations return along their links",
-        fluid,
-        parity,
-    )
+    title = f"{of.boundary.name}: outgoing populations return along their links"
+    kernel, fluid = EntryText(f"{of.name}_at_once", title, of.fluid, of.parity), of.fluid
     kernel.unstaged()
     kernel.argument("f", "store*")
     kernel.target = "f"
-    kernel.put = {
-        i: f"STORE_HERE(f, {kernel.address(fluid.grid, *place)}, {{}});"
-        for i in range(1, fluid.lattice.Q)
-        for place in [fluid.layout.gather(fluid.lattice, i, parity)]
-    }
-    return _incoming(kernel, fluid, boundary, parity, ())
+    for i in range(1, fluid.lattice.Q):
+        address = kernel.address(fluid.grid, fluid.layout.gather(fluid.lattice, i, of.parity))
+        kernel.put[i] = f"STORE_HERE(f, {address}, {{}});"
+    return _incoming(kernel, replace(of, beside=()))
 
 
-def exchange_kernel(fluid: FluidKernels, boundary: Condition, name: str, parity: int) -> EntryText:
+def exchange_kernel(of: Listed) -> EntryText:
     """Exchange the outgoing populations of the cells at both ends of a link."""
-    text = f"{boundary.name}: outgoing populations return at both ends of a link that wraps around"
-    kernel = EntryText(f"{name}_exchange", text, fluid, parity)
+    end = "outgoing populations return at both ends of a link that wraps around"
+    kernel = EntryText(f"{of.name}_exchange", f"{of.boundary.name}: {end}", of.fluid, of.parity)
     kernel.unstaged()
     kernel.argument("f", "store*")
-    lattice, layout, grid = fluid.lattice, fluid.layout, fluid.grid
+    lattice, layout, grid = of.fluid.lattice, of.fluid.layout, of.fluid.grid
     for i in (i for i in range(1, lattice.Q) if max(lattice.offset(i)[1:]) > 0):
-        here = kernel.address(grid, *layout.f_out(lattice, lattice.opp[i], parity))
-        there = kernel.address(grid, *layout.gather(lattice, i, parity))
+        here = kernel.address(grid, layout.f_out(lattice, lattice.opp[i], of.parity))
+        there = kernel.address(grid, layout.gather(lattice, i, of.parity))
         kernel.do(f"const store here_{i} = {listed(i)} ? f[{here}] : (store)0;")
         kernel.do(f"const store there_{i} = {listed(i)} ? f[{there}] : (store)0;")
         kernel.do(f"if ({listed(i)}) COPY(f, {there}, here_{i});", writes="f")
@@ -64,30 +56,25 @@ def exchange_kernel(fluid: FluidKernels, boundary: Condition, name: str, parity:
     return kernel
 
 
-def _incoming(
-    kernel: EntryText, fluid: FluidKernels, boundary: Condition, parity: int,
-    beside: Collection[str],
-) -> EntryText:  # fmt: skip
+def _incoming(kernel: EntryText, of: Listed) -> EntryText:
     """Let a kernel compute the incoming populations, and the state for the next step."""
-    kernel.argument("values", "real*")
-    kernel.argument("value", "int32*")
-    cell = BoundaryCell(kernel, fluid, boundary, parity, beside)
-    kernel.incoming = {i: sympify(e) for i, e in boundary.incoming(cell).items()}
-    names = boundary.state(fluid.lattice)
-    following = boundary.follow(cell, kernel.incoming) if names else {}
-    kernel.following = {kernel.state(k, len(names)): sympify(following[name])
-                        for k, name in enumerate(names)}  # fmt: skip
+    kernel.declare(values="real*", value="int32*")
+    cell = BoundaryCell(kernel, of)
+    kernel.incoming = {i: sympify(e) for i, e in of.boundary.incoming(cell).items()}
+    names = of.boundary.state(of.fluid.lattice)
+    following = of.boundary.follow(cell, kernel.incoming) if names else {}
+    for k, name in enumerate(names):
+        kernel.following[kernel.state(k, len(names))] = sympify(following[name])
     return kernel
 
 
-def near_kernel(fluid: FluidKernels, name: str, parity: int) -> EntryText:
+def near_kernel(of: Listed) -> EntryText:
     """u of the outgoing populations of cells, which may lie in the next plane of another slab."""
-    kernel = EntryText(
-        f"{name}_near", "u of the outgoing populations of cells behind links", fluid, parity
-    )
+    fluid, title = of.fluid, "u of the outgoing populations of cells behind links"
+    kernel = EntryText(f"{of.name}_near", title, fluid, of.parity)
     kernel.links = ""
     kernel.argument("near", "real*")
-    _, _, u = fluid.model.macroscopic(kernel, fluid.outgoing(kernel, parity), -1)
+    u = fluid.model.macroscopic(kernel, fluid.outgoing(kernel, of.parity), -1).u
     for a, u_a in enumerate(u):
         kernel.do(f"STORE_REAL(near, entry * {len(u)} + {a}, {{0}});", u_a, writes="near")
     seen = [(a.slot, a.offset) for a in kernel.reads if a.buffer == fluid.grid.name]
@@ -101,17 +88,14 @@ def near_kernel(fluid: FluidKernels, name: str, parity: int) -> EntryText:
     return kernel
 
 
-def begin_kernel(
-    fluid: FluidKernels, boundary: Condition, name: str, parity: int, beside: Collection[str] = ()
-) -> EntryText:
+def begin_kernel(of: Listed) -> EntryText:
     """The state of a list before the first step, from the outgoing populations of the cells."""
-    text = f"{boundary.name}: the state before the first step"
-    kernel = EntryText(f"{name}_begin", text, fluid, parity)
+    title = f"{of.boundary.name}: the state before the first step"
+    kernel = EntryText(f"{of.name}_begin", title, of.fluid, of.parity)
     kernel.links = ""
-    kernel.argument("values", "real*")
-    kernel.argument("value", "int32*")
-    names = boundary.state(fluid.lattice)
-    begins = boundary.begin(BoundaryCell(kernel, fluid, boundary, parity, beside))
+    kernel.declare(values="real*", value="int32*")
+    names = of.boundary.state(of.fluid.lattice)
+    begins = of.boundary.begin(BoundaryCell(kernel, of))
     for k, each in enumerate(names):
         text = f"STORE_REAL(state, {kernel.state(k, len(names))}, {{0}});"
         kernel.do(text, begins[each], writes="state")
@@ -126,7 +110,7 @@ def enter_kernel(fluid: FluidKernels, parity: int, lowest: int = 1) -> EntryText
     kernel.argument("f", "store*")
     for i in range(lowest, fluid.lattice.Q):
         place = fluid.layout.gather(fluid.lattice, i, parity)
-        address = kernel.address(fluid.grid, *place)
+        address = kernel.address(fluid.grid, place)
         kernel.do(f"const store f_{i} = {listed(i)} ? staging[{staged(i)}] : (store)0;")
         kernel.do(f"if ({listed(i)}) COPY(f, {address}, f_{i});", writes="f")
     return kernel

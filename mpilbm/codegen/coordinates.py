@@ -5,15 +5,14 @@ from collections.abc import Callable, Mapping
 from sympy import Symbol
 
 from mpilbm.codegen.printer import symbol
-from mpilbm.codegen.text.cell_kernel import CellKernel
-from mpilbm.codegen.text.parts import Index
+from mpilbm.codegen.values import Index, KernelValues
 from mpilbm.core.formulas.values import CellValue
 from mpilbm.model.expressions import Expression
 from mpilbm.physics.lattices import Lattice
 
 
 def given(
-    kernel: CellKernel,
+    kernel: KernelValues,
     value: CellValue,
     lattice: Lattice,
     number: Callable[[str], Symbol] | None = None,
@@ -36,7 +35,7 @@ def given(
     return symbol(value.name) if defined == expression else kernel.let(value.name, expression)
 
 
-def centre_of(kernel: CellKernel, value: CellValue, lattice: Lattice) -> dict[str, Symbol]:
+def centre_of(kernel: KernelValues, value: CellValue, lattice: Lattice) -> dict[str, Symbol]:
     """Symbols of the coordinates of the kernel's cell that a formula uses, by axis."""
     return {
         axis: kernel.coordinate(f"cell_{axis}", index(kernel, axis, lattice))
@@ -44,7 +43,7 @@ def centre_of(kernel: CellKernel, value: CellValue, lattice: Lattice) -> dict[st
     }
 
 
-def index(kernel: CellKernel, axis: str, lattice: Lattice) -> Index:
+def index(kernel: KernelValues, axis: str, lattice: Lattice) -> Index:
     """A function that gives the C text of the global number of a cell along an axis.
 
     The centre of the cell is at this number plus 1/2. The argument `below` is the number of planes
@@ -54,8 +53,7 @@ def index(kernel: CellKernel, axis: str, lattice: Lattice) -> Index:
         kernel.argument("below", "int64")
         return lambda cell: f"{cell.plane} + below"
     if kernel.listed:
-        for name, type in {"node_start": "int64*", "node_cell": "int32*", "nx": "int"}.items():
-            kernel.argument(name, type)
+        kernel.declare(node_start="int64*", node_cell="int32*", nx="int")
         operator = "%" if axis == "x" else "/"
         return lambda cell: f"node_cell[node_start[{cell.plane}] + {cell.node}] {operator} nx"
     if axis == "x" and lattice.staggered:

@@ -1,6 +1,5 @@
 """The kernels that compute fields and sums of a fluid: rho and u, vorticity, sums over rows."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
@@ -8,10 +7,11 @@ from sympy import Piecewise, Rational, Symbol, sqrt
 
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FluidKernels, flags_type
-from mpilbm.codegen.text.sums import RowSums, plane_sums
-from mpilbm.layouts import HERE, AnyGrid
-from mpilbm.layouts.grid import CELL, velocity_grid
-from mpilbm.model.expressions import Expression
+from mpilbm.codegen.sums import RowSums, plane_sums
+from mpilbm.layouts import HERE, AnyGrid, Place
+from mpilbm.layouts.cells import CELL
+from mpilbm.layouts.grid import velocity_grid
+from mpilbm.model.expressions import Expression, Vector
 from mpilbm.physics.algebra import dot
 from mpilbm.physics.sampled import Sampled
 from mpilbm.physics.sloped import Sloped
@@ -21,7 +21,7 @@ FLUID = "flags[cell] & 1"  # bit k + 1: neighbour k of lattice.stencil is fluid
 PLACE = "((plane - first) * rows + row) * nx + x"  # index of a cell in the flags
 IN_BLOCK = replace(CELL, plane="(plane - u_first)")  # in the velocity of a block of planes
 
-Macroscopic = tuple[Expression, Expression, list[Expression], list[Expression]]
+Mixture = tuple[Expression, Expression, Vector, Vector]  # density, rho, u and momentum
 
 
 class Diagnostics:
@@ -29,6 +29,8 @@ class Diagnostics:
 
     `sloped`: the fields that are stored after the velocity, see physics/sloped.py.
     """
+
+    equations = ""  # of the outputs, a comment in the text
 
     def __init__(self, fluid: FluidKernels, sloped: tuple[Sloped, ...] = ()) -> None:
         self.sloped = sloped
@@ -53,14 +55,24 @@ class Diagnostics:
 
     @property
     def output_count(self) -> int:
-        """The number of fields of a coupling; a single fluid has none."""
+        """The number of fields besides rho and u: those of a coupling, or the scalars."""
         return 0
 
     def output_value(self, kernel: KernelText, k: int, parity: int) -> Expression:
-        """Field k of a coupling in the cell of a kernel; ValueError for a single fluid."""
+        """Field k of these in the cell of a kernel; ValueError without any."""
         raise ValueError(f"kernel {kernel.name}: a single fluid has no field of a coupling")
 
-    def macroscopic(self, kernel: KernelText, parity: int) -> Macroscopic:
+    def output(self, k: int, parity: int) -> KernelText:
+        """Field k of these; 0 in solids that do not carry it."""
+        kernel = self._derived(f"output_{k}", self.equations, self.fluid.grid, parity)
+        values = [self.output_value(kernel, k, parity)]
+        return self._stored(kernel, values, *self.hidden(kernel, k))
+
+    def hidden(self, kernel: KernelText, k: int) -> tuple[str, *tuple[Expression, ...]]:
+        """The condition that a cell does not carry output k, see `_stored`."""
+        return ("solid",)
+
+    def macroscopic(self, kernel: KernelText, parity: int) -> Mixture:
         """density, rho, u and momentum of the outgoing populations of the previous step."""
         f = self.fluid.outgoing(kernel, parity)
         return *self.model.macroscopic(kernel, f, -1), self.model.momentum(kernel, f, -1)
@@ -92,9 +104,7 @@ class Diagnostics:
     def velocity(self, parity: int) -> RowSums:
         """u, and the fields `sloped`, into the velocity field; sums over the cells of each row."""
         text = "density, j, j.u / 2, largest u.u, cells that are not finite"
-        kernel, fluid = self._sums("velocity", text, self.fluid.grid, parity), FLUID
-        if self.fluid.grid.over == "nodes":
-            fluid = "1"
+        kernel, fluid = self._sums("velocity", text, self.fluid.grid, parity), self._inside
         density, _, u, momentum = self.macroscopic(kernel, parity)
         for a, value in enumerate(u):
             self.store_velocity(kernel, a, value)
@@ -138,7 +148,7 @@ class Diagnostics:
     def store_velocity(self, kernel: KernelText, slot: int, value: Expression) -> None:
         """Store a component of the velocity, or a further value, in the block of planes."""
         kernel.argument("u_first", "int64")
-        kernel.write("u", "real", self.grid, slot, HERE, value, IN_BLOCK)
+        kernel.at(IN_BLOCK).write("u", self.grid, Place(slot, HERE), value)
 
     def change(self, parity: int) -> RowSums:
         """Sums over the fluid cells of each row of (u - u')^2 and u^2; stores u.
@@ -147,14 +157,13 @@ class Diagnostics:
         reads and writes one array took six times as long as without its stores.
         """
         kernel = self._sums("change", "(u - u').(u - u'), u.u; u' = u", self.fluid.grid, parity)
-        fluid = "1" if self.fluid.grid.over == "nodes" else FLUID
+        fluid = self._inside
         _, _, u, _ = self.macroscopic(kernel, parity)
         changes = []
         for a, value in enumerate(u):
-            kernel.argument("u_first", "int64")
-            before = kernel.read(f"before_{a}", "u", "real", self.grid, a, HERE, IN_BLOCK)
+            before = self._velocity(kernel, f"before_{a}", Place(a, HERE))
             changes.append(kernel.let(f"change_{a}", value - before))
-            kernel.write("u_before", "real", self.grid, a, HERE, value)
+            kernel.write("u_before", self.grid, Place(a, HERE), value)
         kernel.add(dot(changes, changes), fluid)
         kernel.add(dot(u, u), fluid)
         return kernel
@@ -162,7 +171,7 @@ class Diagnostics:
     def flux(self, parity: int) -> RowSums:
         """Sums over the fluid cells of each row of the momentum j, of u, and of |u|."""
         kernel = self._sums("flux", "j, u, sqrt(u.u)", self.fluid.grid, parity)
-        fluid = "1" if self.fluid.grid.over == "nodes" else FLUID
+        fluid = self._inside
         _, _, u, momentum = self.macroscopic(kernel, parity)
         for value in (*momentum, *u, sqrt(dot(u, u))):
             kernel.add(value, fluid)
@@ -177,22 +186,26 @@ class Diagnostics:
         """Q = (Omega:Omega - S:S) / 2 of the velocity gradient; 0 in solids."""
         kernel = self._derived("q_criterion", "Q = -(du_a/dx_b) (du_b/dx_a) / 2")
         axes = range(self.lattice.D)
-        slope = {(a, b): kernel.let(f"slope_{a}_{b}", self._slope(kernel, a, b, PLACE))
-                 for a in axes for b in axes}  # fmt: skip
+        slope = {
+            (a, b): kernel.let(f"slope_{a}_{b}", self._slope(kernel, a, b, PLACE))
+            for a in axes
+            for b in axes
+        }
         return self._stored(kernel, [-dot(slope.values(), [slope[b, a] for a, b in slope]) / 2])
 
-    def _derived(self, role: str, equations: str) -> KernelText:
-        """A kernel that computes a field from the velocities of neighbours."""
-        kernel = self.fluid.block_kernel(role, equations, grid=self.grid)
+    def _derived(
+        self, role: str, equations: str, grid: AnyGrid | None = None, parity: int | None = None
+    ) -> KernelText:
+        """A kernel that computes a field, by default from the velocities of neighbours."""
+        kernel = self.fluid.block_kernel(role, equations, parity, grid or self.grid)
         kernel.optional = True
         self._solid(kernel)
         kernel.argument("derived_out", "real*")
         return kernel
 
     def _stored(
-        self, kernel: KernelText, values: Sequence[Expression], hidden: str = "solid",
-        *more: Expression,
-    ) -> KernelText:  # fmt: skip
+        self, kernel: KernelText, values: Vector, hidden: str = "solid", *more: Expression
+    ) -> KernelText:
         """Store values of the cell in `derived_out`; 0 where the C text `hidden` is true.
 
         In this text {1}, {2}, … are replaced by the expressions `more`.
@@ -227,15 +240,19 @@ class Diagnostics:
         kernel = self._sums("transport", "u phi, grad phi, |grad phi|^2", self.grid)
         kernel.optional = True
         axes = range(self.lattice.D)
-        kernel.argument("u_first", "int64")
-        u = [kernel.read(f"u_{a}", "u", "real", self.grid, a, HERE, IN_BLOCK) for a in axes]
+        u = [self._velocity(kernel, f"u_{a}", Place(a, HERE)) for a in axes]
         for k in (self.lattice.D + number for number in numbers):
-            phi = kernel.read(f"u_{k}", "u", "real", self.grid, k, HERE, IN_BLOCK)
+            phi = self._velocity(kernel, f"u_{k}", Place(k, HERE))
             slopes = [self._slope(kernel, axis, k, "cell") for axis in axes]
             square = self._square(kernel, k, "cell")
             for value in (*(v * phi for v in u), *slopes, square):
                 kernel.add(value, FLUID)
         return kernel
+
+    @property
+    def _inside(self) -> str:
+        """C text: whether a cell of the populations is fluid; all nodes are."""
+        return "1" if self.fluid.grid.over == "nodes" else FLUID
 
     def _sums(self, role: str, equations: str, over: AnyGrid, parity: int | None = None) -> RowSums:
         """A kernel of sums over rows: of cells with flags, or of nodes, depending on the grid."""
@@ -254,6 +271,11 @@ class Diagnostics:
         kernel.argument("flags", self.flags)
         kernel.argument("first", "int64")
         kernel.do(f"const int solid = !(flags[{PLACE}] & 1);")
+
+    def _velocity(self, kernel: KernelText, name: str, place: Place) -> Symbol:
+        """Load a component of the velocity, or a further value, from the block of planes."""
+        kernel.argument("u_first", "int64")
+        return kernel.at(IN_BLOCK).read(name, "u", self.grid, place)
 
     def _curl(self, kernel: KernelText, flag: str) -> list[Expression]:
         pairs = ((1, 2), (2, 0), (0, 1)) if self.lattice.D == 3 else ((0, 1),)
@@ -311,8 +333,7 @@ class Diagnostics:
         def value(sign: int) -> Symbol:
             offset = (sign * step[0], sign * step[1], sign * step[2])
             name = f"u_{component}_{k}_{'mcp'[sign + 1]}" if sign else f"u_{component}"
-            kernel.argument("u_first", "int64")
-            return kernel.read(name, "u", "real", self.grid, component, offset, IN_BLOCK)
+            return self._velocity(kernel, name, Place(component, offset))
 
         low, high = (
             kernel.load(f"open_{k}_{side}", f"flags[{flag}] >> {1 + 2 * k + way} & 1 ? R(1) : R(0)")

@@ -1,18 +1,16 @@
 """The text of a kernel: the values that it collected, in an order that is valid in C."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import ClassVar
 
-from sympy import Symbol
+from sympy import Mul, Symbol, cse, numbered_symbols
 from sympy.core.relational import Relational
 from sympy.logic.boolalg import BooleanFunction
 
 from mpilbm.codegen.printer import c_text
 from mpilbm.codegen.program import Argument, Kernel
-from mpilbm.codegen.text.cse import Shared, share
-from mpilbm.codegen.text.parts import Load, centre
-from mpilbm.codegen.text.values import KernelValues
+from mpilbm.codegen.values import KernelValues, Load, centre
 from mpilbm.model.expressions import Expression
 
 CELL_HEAD = "int64 plane, int row, int row_m, int row_p, int x, int x_m, int x_p"
@@ -29,6 +27,7 @@ HEAD = {
 }
 THREADS = {over: "ROW_THREADS" if over.endswith("rows") else 256 for over in HEAD}
 THREADS |= {"chunks": "CHUNK_THREADS", "planes": "PLANE_THREADS"}
+Shared = tuple[list[tuple[Symbol, Expression]], list[Expression]]  # see `share`
 ORDER = ("*", "int64", "int", "real", "double")
 
 
@@ -83,9 +82,12 @@ class KernelText(KernelValues):
         return share([*self.definitions.values(), *wanted])
 
     def _define(
-        self, expression: Expression, known: Mapping[Symbol, Expression], done: set[Symbol],
+        self,
+        expression: Expression,
+        known: Mapping[Symbol, Expression],
+        done: set[Symbol],
         lines: list[str],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Append definitions of all values that an expression uses, in an order valid in C."""
         for name in sorted(expression.free_symbols, key=str):
             if name in done:
@@ -166,3 +168,38 @@ class KernelText(KernelValues):
     def _passed(self, name: str) -> str:
         """What the driver passes to a function for an argument of its kernel."""
         return f"FIRST({name})" if self.arguments[name].endswith("*") else name
+
+
+def share(expressions: Sequence[Expression]) -> Shared:
+    """(name, expression) of each common part, and the expressions in terms of these names.
+
+    If a common part a*(b + c) occurs only as a term of sums, b + c gets the name instead: a*name +
+    d then costs no more than an addition.
+    """
+    names, wanted = cse(expressions, numbered_symbols("t", real=True))
+    values = [*(value for _, value in names), *wanted]
+    symbols = [value.free_symbols for value in values]
+    for k, (name, _) in enumerate(names):
+        value = values[k]
+        sums = [factor for factor in value.args if factor.is_Add] if value.is_Mul else []
+        if len(sums) != 1:
+            continue
+        users = [n for n, used in enumerate(symbols) if name in used]
+        if not all(_adds(values[n], name) for n in users):
+            continue
+        scaled = {name: Mul(*(factor for factor in value.args if not factor.is_Add)) * name}
+        values[k] = sums[0]
+        for n in users:
+            values[n] = values[n].xreplace(scaled)
+        for n in (k, *users):
+            symbols[n] = values[n].free_symbols
+    parts = [(name, value) for (name, _), value in zip(names, values, strict=False)]
+    return parts, values[len(names) :]
+
+
+def _adds(expression: Expression, name: Symbol) -> bool:
+    """Whether a name occurs only as a term of a sum."""
+    terms = expression.args if expression.is_Add else ()
+    return any(term in (name, -name) for term in terms) and all(
+        term in (name, -name) or name not in term.free_symbols for term in terms
+    )

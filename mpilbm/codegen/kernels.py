@@ -1,16 +1,14 @@
 """The kernels that change a fluid: collide-stream, initial state, import of a state."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import TypedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.model import Model
-from mpilbm.codegen.nodes import NodeText
-from mpilbm.codegen.paired_cells import PairText
 from mpilbm.codegen.printer import AsStored, AsStoredOwn, symbol
 from mpilbm.codegen.program import FORCE
-from mpilbm.codegen.text.cell_kernel import CellKernel
+from mpilbm.codegen.step_text import NodeText, PairText
+from mpilbm.codegen.values import KernelValues
 from mpilbm.layouts import HERE, AnyGrid, Layout, Place, Read
 from mpilbm.layouts.grid import Grid
 from mpilbm.model.expressions import Expression, Populations
@@ -27,21 +25,9 @@ def flags_type(lattice: Lattice) -> str:
     return "uint8*" if len(lattice.stencil) < 8 else "uint16*"
 
 
-class Options(TypedDict, total=False):
-    """Options of FluidKernels."""
-
-    paired: bool
-    unit: int
-    rounded: bool
-    stressed: bool
-    held: bool
-    walled: bool
-    storage: str
-    periodic: bool
-
-
-class FluidKernels:
-    """Generates the kernels of a model in a layout, one for each parity of its places.
+@dataclass(frozen=True)
+class Options:
+    """Properties of a case that change the kernels of a fluid or scalar.
 
     paired    GPUs update two cells per thread
     unit      populations are stored as multiples of 1 / unit, and the step computes with them
@@ -52,28 +38,39 @@ class FluidKernels:
     walled    rows end in walls, see Grid.returning
     storage   `precision.storage`
     periodic  the slab axis is periodic, so that planes may wrap around, see Grid.wraps
-    field     the name of the populations' memory in addresses
     """
 
-    def __init__(
-        self, model: Model, layout: Layout, *, paired: bool = False, unit: int = 1,
-        rounded: bool = False, stressed: bool = False, held: bool = False, walled: bool = False,
-        storage: str = "float32", periodic: bool = True, field: str = "f",
-    ) -> None:  # fmt: skip
-        self.stressed, self.held = stressed, held
+    paired: bool = False
+    unit: int = 1
+    rounded: bool = False
+    stressed: bool = False
+    held: bool = False
+    walled: bool = False
+    storage: str = "float32"
+    periodic: bool = True
+
+
+class FluidKernels:
+    """Generates the kernels of a model in a layout, one for each parity of its places.
+
+    `field`: the name of the populations' memory in addresses.
+    """
+
+    def __init__(self, model: Model, layout: Layout, options: Options, field: str = "f") -> None:
+        self.stressed, self.held = options.stressed, options.held
         self.model, self.layout, self.lattice = model, layout, model.lattice
-        self.rounded = rounded and layout.populations
-        self.unit = unit if layout.populations and model.any_unit else 1
+        self.rounded = options.rounded and layout.populations
+        self.unit = options.unit if layout.populations and model.any_unit else 1
         # two cells per thread are loaded and stored unscaled, in the unit of the storage
-        self.paired = paired and layout.populations and self.unit == unit
+        self.paired = options.paired and layout.populations and self.unit == options.unit
         by_cell = model.forcing is not None and model.forcing.by_cell
         self.paired = self.paired and not by_cell  # a pair of cells reads one array only
         layout.check_in_place(self.lattice)
-        grid: AnyGrid = layout.grid(self.lattice, 1, 1, 1, storage=storage)
+        grid: AnyGrid = layout.grid(self.lattice, 1, 1, 1, storage=options.storage)
         self.grid: AnyGrid = replace(grid, name=field)
-        if not periodic:
+        if not options.periodic:
             self.grid = replace(self.grid, wraps=None)
-        if walled:
+        if options.walled:
             assert isinstance(self.grid, Grid)  # only dense fields have rows
             self.grid = replace(self.grid, returning=layout.returning(self.lattice))
         if by_cell:
@@ -90,7 +87,7 @@ class FluidKernels:
         return f"f_{way}" if self.layout.buffers > 1 else "f"
 
     def incoming(
-        self, kernel: CellKernel, parity: int, pointer: str, prefix: str = "f"
+        self, kernel: KernelValues, parity: int, pointer: str, prefix: str = "f"
     ) -> list[Expression]:
         """The incoming populations of the cell; names of values begin with `prefix`."""
         read = self.reader(kernel, pointer, prefix)
@@ -99,39 +96,40 @@ class FluidKernels:
             f_i if f_i.is_Symbol else kernel.let(f"{prefix}_{i}", f_i) for i, f_i in enumerate(f)
         ]
 
-    def outgoing(self, kernel: CellKernel, parity: int) -> list[Expression]:
+    def outgoing(self, kernel: KernelValues, parity: int) -> list[Expression]:
         """The outgoing populations of the step before one of this parity."""
         read = self.reader(kernel, "f", "f")
         return self.layout.outgoing(self.lattice, parity, read, self.model.rest)
 
-    def reader(self, kernel: CellKernel, pointer: str, prefix: str) -> Read:
+    def reader(self, kernel: KernelValues, pointer: str, prefix: str) -> Read:
         """The function with which layouts read populations."""
 
         def read(name: int | str, place: Place) -> Expression:
-            return kernel.read(f"{prefix}_{name}", pointer, "store", self.grid, *place)
+            return kernel.read(f"{prefix}_{name}", pointer, self.grid, place)
 
         return read
 
-    def collide(self, kernel: CellKernel, f: Populations) -> list[Expression]:
+    def collide(self, kernel: KernelValues, f: Populations) -> list[Expression]:
         """The Q outgoing populations from the incoming ones; declares the rates."""
         return replace(self.model, unit=kernel.unit).collide(kernel, f, self.rates(kernel))
 
-    def rates(self, kernel: CellKernel) -> dict[str, Expression]:
+    def rates(self, kernel: KernelValues) -> dict[str, Expression]:
         """{name: argument of the kernel}."""
         names = self.model.collision.arguments(1.0, self.lattice)
         return {name: kernel.argument(name, "real") for name in names}
 
     def store(self, kernel: KernelText, parity: int, f: Populations, pointer: str) -> None:
         """Store what the layout stores of the outgoing populations."""
-        kept = self.layout.stored(self.lattice, parity, f, self.model.rest)
-        for (place, value), head in zip(kept, self._heads(kept), strict=True):
-            kernel.write(pointer, "store", self.grid, *place, value, head=head)
+        for place, values in self._kept(parity, f):
+            kernel.write(pointer, self.grid, place, *values)
 
-    def _heads(self, kept: Sequence[tuple[Place, Expression]]) -> list[Expression]:
-        """For each (place, value): the value whose tail it carries, or None."""
+    def _kept(self, parity: int, f: Populations) -> Iterator[tuple[Place, list[Expression]]]:
+        """Each place and its value, with the value whose tail it carries, if any."""
+        kept = self.layout.stored(self.lattice, parity, f, self.model.rest)
         values = {place.slot: value for place, value in kept}
-        tails = (self.grid.tail_in(place.slot) for place, _ in kept)
-        return [values[tail.head] if tail else None for tail in tails]
+        for place, value in kept:
+            tail = self.grid.tail_in(place.slot)
+            yield place, [value, values[tail.head]] if tail else [value]
 
     def stored_places(self, parity: int) -> list[Place]:
         """Places of the values that the step before one of this parity stored."""
@@ -154,22 +152,20 @@ class FluidKernels:
         if not self.writes_other_array():
             self.store(kernel, parity, f_star, pointer)
             return kernel
-        kept = self.layout.stored(self.lattice, parity, f_star, self.model.rest)
-        for (place, value), head in zip(kept, self._heads(kept), strict=True):
-            kernel.send(pointer, "store", self.grid, place.slot, value, head)
+        for place, values in self._kept(parity, f_star):
+            kernel.send(pointer, self.grid, place, *values)
         return kernel
 
     def mass_kept(
-        self, kernel: CellKernel, f_star: Populations, density: Expression = None,
-        name: str = "leaves",
-    ) -> list[Expression]:  # fmt: skip
+        self, kernel: KernelValues, f_star: Populations, density: Expression = None, of: str = ""
+    ) -> list[Expression]:
         """f* with f*_0 = density - sum_{i>0} f*_i, in terms of the values as they are stored.
 
         Rounding to nearest is biased where the distribution of a population is asymmetric: a
         decaying vortex lost 3e-5 of its density in 10^4 steps. Only the rounding of f*_0 remains.
-        `name`: the beginning of the names of the values.
+        `of`: the end of the names of the values.
         """
-        f = [kernel.let(f"{name}_{i}", f_i) for i, f_i in enumerate(f_star) if i]
+        f = [kernel.let(f"leaves{of}_{i}", f_i) for i, f_i in enumerate(f_star) if i]
         as_stored = AsStored if kernel.unit == 1 else AsStoredOwn
         density = symbol("density") if density is None else density
         return [density - sum(as_stored(f_i) for f_i in f), *f]
@@ -201,7 +197,7 @@ class FluidKernels:
             kernel.load(f"u_{axis}", f"(real)u_initial[cell * {self.lattice.D} + {k}]")
             for k, axis in enumerate(self.model.axes)
         ]
-        stress, rates = None, None
+        stressed = None
         if self.stressed:
             rates, count = self.rates(kernel), self.lattice.D * (self.lattice.D + 1) // 2
             kernel.argument("stress_initial", "double*")
@@ -209,8 +205,9 @@ class FluidKernels:
                 kernel.load(f"stress_{k}", f"(real)stress_initial[cell * {count} + {k}]")
                 for k in range(count)
             ]
+            stressed = stress, rates
         before = (parity - 1) % self.layout.parities
-        self.store(kernel, before, self.model.initial(kernel, density, u, stress, rates), "f")
+        self.store(kernel, before, self.model.initial(kernel, density, u, stressed), "f")
         return kernel
 
     def hold(self, parity: int) -> KernelText:
@@ -259,8 +256,8 @@ class FluidKernels:
         places = self.stored_places(parity)
         for i, place in enumerate(places):
             canonical = f"(((plane - origin) * {len(places)} + {i}) * rows + row) * nx + x"
-            suffix = kernel.macro("", "store", self.grid, place.slot)
-            yield canonical, kernel.address(self.grid, *place), suffix
+            suffix = kernel.macro("", self.grid, place.slot)
+            yield canonical, kernel.address(self.grid, place), suffix
 
     def block_kernel(
         self, role: str, equations: str, parity: int | None = None, grid: AnyGrid | None = None
@@ -276,6 +273,5 @@ class FluidKernels:
         kernel.sizes(grid)
         kernel.argument("origin", "int64")
         if grid.over == "nodes":
-            for name, type in {"nx": "int", "rows": "int", "node_cell": "int32*"}.items():
-                kernel.argument(name, type)
+            kernel.declare(nx="int", rows="int", node_cell="int32*")
         kernel.do(NODE + CELL if grid.over == "nodes" else CELL)

@@ -1,17 +1,31 @@
 """The equations of one fluid as symbols: rho and u, collision, initial state."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from mpilbm.codegen.coordinates import given
 from mpilbm.codegen.program import FORCE
-from mpilbm.codegen.text.cell_kernel import CellKernel
+from mpilbm.codegen.values import KernelValues
 from mpilbm.core.formulas.values import CellValue
-from mpilbm.layouts import HERE, AnyGrid
+from mpilbm.layouts import HERE, AnyGrid, Place
 from mpilbm.model.expressions import Expression, Let, Populations, Rates, Stress, Vector
 from mpilbm.physics.algebra import dot, expanded, pairs, populations
 from mpilbm.physics.collisions import Collision, unnamed
 from mpilbm.physics.forcing import Forcing
 from mpilbm.physics.lattices import AXES, Lattice
+
+Stressed = tuple[Vector, Rates]  # second moments, and the rates of the collision with them
+
+
+class Macroscopic(NamedTuple):
+    """The moments of populations: density, as it is stored, rho and u.
+
+    For a scalar the density is phi; it has neither rho nor a velocity of its own.
+    """
+
+    density: Expression
+    rho: Expression = None
+    u: Vector = ()
 
 
 @dataclass(frozen=True)
@@ -36,41 +50,30 @@ class Model:
         """Whether the equilibrium is the same in any unit of mass."""
         return self.collision.equilibrium.any_unit
 
-    def structure(self) -> dict[str, object]:
-        """Everything that changes the kernel text, as plain data."""
-        return {
-            "lattice": self.lattice.name,
-            "collision": self.collision.structure(),
-            "forcing": self.forcing and self.forcing.structure(),
-            "offset": self.offset,
-        }
-
     @property
     def axes(self) -> str:
         """The coordinates: "xy" or "xyz"."""
         return AXES[: self.lattice.D]
 
-    def force(self, kernel: CellKernel) -> list[Expression]:
+    def force(self, kernel: KernelValues) -> list[Expression]:
         """The force per volume, D symbols of the kernel (zeros without a force)."""
         if self.forcing is None:
             return [0] * self.lattice.D
         values = enumerate(self.forcing.components())
         return [self.unit * self._component(kernel, k, value) for k, value in values]
 
-    def _component(self, kernel: CellKernel, k: int, value: CellValue) -> Expression:
+    def _component(self, kernel: KernelValues, k: int, value: CellValue) -> Expression:
         """A component of the force: computed in the cell, or read from the array of all cells."""
         if value.field is None:
             return given(kernel, value, self.lattice)
         assert self.force_grid is not None  # FluidKernels gives it to such a force
-        return kernel.read(value.name, FORCE, "real", self.force_grid, k, HERE)
+        return kernel.read(value.name, FORCE, self.force_grid, Place(k, HERE))
 
     def rest(self, density: Expression) -> Expression:
         """rho from the sum of the stored populations."""
         return self.unit + density if self.offset else density
 
-    def macroscopic(
-        self, kernel: CellKernel, f: Populations, half: int
-    ) -> tuple[Expression, Expression, list[Expression]]:
+    def macroscopic(self, kernel: KernelValues, f: Populations, half: int) -> Macroscopic:
         """density, rho, u of Q populations; u = (sum_i c_i f_i + half F/2) / rho, or over rho_0.
 
         `half` is +1 for incoming and -1 for outgoing populations.
@@ -78,9 +81,10 @@ class Model:
         density = kernel.let("density", sum(f))
         rho = kernel.let("rho", self.rest(density))
         u = self.collision.velocity(self.momentum(kernel, f, half), rho)
-        return density, rho, [kernel.let(f"u_{a}", v) for a, v in zip(self.axes, u, strict=True)]
+        u = [kernel.let(f"u_{a}", v) for a, v in zip(self.axes, u, strict=True)]
+        return Macroscopic(density, rho, u)
 
-    def momentum(self, kernel: CellKernel, f: Populations, half: int) -> list[Expression]:
+    def momentum(self, kernel: KernelValues, f: Populations, half: int) -> list[Expression]:
         """sum_i c_i f_i + half F/2."""
         forces = enumerate(self.force(kernel))
         return [dot([c[a] for c in self.lattice.c], f) + half * F / 2 for a, F in forces]
@@ -90,40 +94,36 @@ class Model:
         """1 where the velocity of the collision includes half of the force, else 0."""
         return int(self.forcing is not None and self.forcing.inside)
 
-    def source(
-        self, density: Expression, rho: Expression, u: Vector, F: Vector
-    ) -> list[Expression] | None:
+    def source(self, at: Macroscopic, F: Vector) -> list[Expression] | None:
         """The force term F_i at the velocity of the collision, or None."""
         if self.forcing is None:
             return None
-        return self.forcing.source(self.lattice, self.collision, density, rho, u, F)
+        return self.forcing.source(self.lattice, self.collision, *at, F)
 
-    def collide(self, kernel: CellKernel, f: Populations, rates: Rates) -> list[Expression]:
+    def collide(self, kernel: KernelValues, f: Populations, rates: Rates) -> list[Expression]:
         """The Q outgoing populations of a cell, from the incoming ones."""
-        density, rho, u = self.macroscopic(kernel, f, self.half)
-        return self.collide_at(f, density, rho, u, self.force(kernel), rates, kernel.let)
+        at = self.macroscopic(kernel, f, self.half)
+        return self.collide_at(f, at, self.force(kernel), rates, kernel.let)
 
     def collide_at(
-        self, f: Populations, density: Expression, rho: Expression, u: Vector, F: Vector,
-        rates: Rates, let: Let = unnamed,
-    ) -> list[Expression]:  # fmt: skip
-        """The outgoing populations at a given velocity u and force F; `let` as for Collision."""
-        source = self.source(density, rho, u, F)
+        self, f: Populations, at: Macroscopic, F: Vector, rates: Rates, let: Let = unnamed
+    ) -> list[Expression]:
+        """The outgoing populations at a given velocity and force F; `let` as for Collision."""
+        source = self.source(at, F)
         inside = source if self.half else None
         if self.collision.closure:
-            stress = self.stress(f, density, rho, u, inside, let)
-            rates = self.local_rates(stress, rho, rates, let)
-        f_star = self.collision.collide(self.lattice, f, density, rho, u, inside, rates, let)
+            stress = self.stress(f, at, inside, let)
+            rates = self.local_rates(stress, at.rho, rates, let)
+        f_star = self.collision.collide(self.lattice, f, *at, inside, rates, let)
         return f_star if self.half or source is None else _sum(f_star, source)
 
     def stress(
-        self, f: Populations, density: Expression, rho: Expression, u: Vector,
-        source: Populations | None, let: Let,
-    ) -> Stress:  # fmt: skip
+        self, f: Populations, at: Macroscopic, source: Populations | None, let: Let
+    ) -> Stress:
         """{(a, b): second moment of f - feq + F/2}, a <= b, without the trace."""
         c, D = self.lattice.c, self.lattice.D
         stress: dict[tuple[int, int], Expression] = {}
-        feq = self.collision.feq(self.lattice, density, rho, u)
+        feq = self.collision.feq(self.lattice, *at)
         for a, b in pairs(D):
             cc = [v[a] * v[b] for v in c]
             value = dot(cc, f) - dot(cc, feq) + (dot(cc, source) / 2 if source else 0)
@@ -147,31 +147,30 @@ class Model:
         return collision.local_rates(rates, omega)
 
     def initial(
-        self, kernel: CellKernel, density: Expression, u: Vector,
-        stress: Vector | None = None, rates: Rates | None = None,
-    ) -> list[Expression]:  # fmt: skip
+        self, kernel: KernelValues, density: Expression, u: Vector, stressed: Stressed | None = None
+    ) -> list[Expression]:
         """Outgoing populations of a cell at rho and u in equilibrium: feq_i + F_i / 2.
 
         If the force acts outside the collision: feq_i + F_i, at the velocity of the collision.
-        `stress`: the second moments sum_i c_i c_i (f_i - feq_i) of a flow. With these the result is
-        that of a collision, at these `rates`, of feq_i - F_i / 2 + w_i Q_i : stress / (2 cs4).
+        `stressed`: the second moments sum_i c_i c_i (f_i - feq_i) of a flow, and rates. With these
+        the result is that of a collision of feq_i - F_i / 2 + w_i Q_i : stress / (2 cs4).
         """
         rho, F = kernel.let("rho", self.rest(density)), self.force(kernel)
-        u = self._colliding(kernel, rho, u, F)
-        feq = self.collision.feq(self.lattice, density, rho, u)
-        source = self.source(density, rho, u, F)
-        if stress is not None:
-            assert rates is not None  # with stresses the result is that of a collision
+        at = Macroscopic(density, rho, self._colliding(kernel, rho, u, F))
+        feq = self.collision.feq(self.lattice, *at)
+        source = self.source(at, F)
+        if stressed is not None:
+            stress, rates = stressed
             f = _sum(feq, populations(self.lattice, 0, [0] * self.lattice.D, stress))
             if source is not None and self.half:
                 f = _sum(f, [-F_i / 2 for F_i in source])
             f = [kernel.let(f"f_{i}", f_i) for i, f_i in enumerate(f)]
-            return self.collide_at(f, density, rho, u, F, rates, kernel.let)
+            return self.collide_at(f, at, F, rates, kernel.let)
         if source is None:
             return feq
         return _sum(feq, [F_i / 2 for F_i in source] if self.half else source)
 
-    def _colliding(self, kernel: CellKernel, rho: Expression, u: Vector, F: Vector) -> Vector:
+    def _colliding(self, kernel: KernelValues, rho: Expression, u: Vector, F: Vector) -> Vector:
         """The velocity at which a fluid of velocity u collides."""
         if self.half or self.forcing is None:
             return u
@@ -180,7 +179,7 @@ class Model:
         return [kernel.let(f"v_{a}", u_a - p / 2) for a, u_a, p in parts]
 
     def hold(
-        self, kernel: CellKernel, f: Populations, u: Vector, rate: Expression, rates: Rates
+        self, kernel: KernelValues, f: Populations, u: Vector, rate: Expression, rates: Rates
     ) -> list[Expression]:
         """A collision at a prescribed velocity u: j* = j + rate (rho u - j), all else unchanged.
 
@@ -198,7 +197,7 @@ class Model:
         directions = zip(self.lattice.w, self.lattice.c, strict=True)
         added = [w * dot(c, lack) / self.lattice.cs2 for w, c in directions]
         held = [kernel.let(f"held_{i}", f_i) for i, f_i in enumerate(_sum(f, added))]
-        f_star = self.collide_at(held, density, rho, u, F, rates, kernel.let)
+        f_star = self.collide_at(held, Macroscopic(density, rho, u), F, rates, kernel.let)
         return _sum(f_star, [(rate - 1) * each for each in added])
 
 

@@ -1,9 +1,11 @@
 """The result of code generation: one kernel text and a description of each kernel."""
 
-import json
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from pydantic import TypeAdapter
 
 from mpilbm.solids.body_links import CHUNK
 
@@ -133,24 +135,14 @@ class Program:
 
     def to_json(self) -> str:
         """The program as JSON text, for the cache and for the broadcast among ranks."""
-        return json.dumps(asdict(self))
+        return _adapter().dump_json(self).decode()
 
     @classmethod
     def from_json(cls, text: str) -> "Program":
         """The program of a JSON text that `to_json` returned."""
-        data = json.loads(text)
-        data["kernels"] = {name: _kernel(entry) for name, entry in data["kernels"].items()}
-        sizes = data["sweep_sizes"]
-        if sizes:
-            crossing = tuple(tuple(shape) for shape in sizes["crossing"])
-            data["sweep_sizes"] = SweepSizes(**(sizes | {"crossing": crossing}))
-        return cls(**data)
+        return _adapter().validate_json(text)
 
 
-def _kernel(entry: dict[str, Any]) -> Kernel:
-    accesses = {
-        way: tuple(Access(a["buffer"], a["slot"], tuple(a["offset"])) for a in entry[way])
-        for way in ("reads", "writes")
-    }
-    arguments = tuple(Argument(**argument) for argument in entry["arguments"])
-    return Kernel(**(entry | accesses | {"arguments": arguments}))
+@cache
+def _adapter() -> TypeAdapter[Program]:
+    return TypeAdapter(Program)

@@ -21,7 +21,7 @@ the cells of several planes.
 
 from mpilbm.codegen.diagnostics import FLUID, Diagnostics
 from mpilbm.codegen.kernel_text import KernelText
-from mpilbm.codegen.text.sums import ColumnSums, RowSums
+from mpilbm.codegen.sums import ColumnSums, RowSums
 from mpilbm.physics.algebra import pairs
 from mpilbm.physics.lattices import AXES
 
@@ -72,10 +72,8 @@ class Samples:
         The first value of a sample follows `kept_step` values after that of the one before.
         """
         kernel = self.fluid.block_kernel("add_kept", EQUATIONS, grid=self.diagnostics.grid)
-        for name in ("kept", "shift"):
-            kernel.argument(name, "real*")
-        for name, type in {"sums": "double*", "samples": "int", "kept_step": "int64"}.items():
-            kernel.argument(name, type)
+        kernel.declare(kept="real*", shift="real*", sums="double*")
+        kernel.declare(samples="int", kept_step="int64")
         self._places(kernel, place=self.sums, shift_place=self.shifts)
         names = self._deviations()
         for k, name in enumerate(names):
@@ -103,7 +101,8 @@ class Samples:
     def rows(self, parity: int) -> KernelText:
         """Adds to the sums over the cells of each row."""
         over = "node_rows" if self.over == "nodes" else "rows"
-        kernel = RowSums("sample_rows", EQUATIONS, over, parity=parity, adds=True)
+        kernel = RowSums("sample_rows", EQUATIONS, over, parity)
+        kernel.assign = "+="
         kernel.argument("shift", "double*")
         if self.over == "nodes":
             kernel.argument("node_row", "int32*")
@@ -118,9 +117,7 @@ class Samples:
         kernel.argument("shift", "double*")
         kernel.sizes(self.fluid.grid)
         if self.over == "nodes":
-            tables = {"nx": "int", "rows": "int", "node_row": "int32*", "node_cell": "int32*"}
-            for name, type in tables.items():
-                kernel.argument(name, type)
+            kernel.declare(nx="int", rows="int", node_row="int32*", node_cell="int32*")
             kernel.do(NODE_OF_CELL)
         else:
             self.fluid.find_cell(kernel, self.fluid.grid)
@@ -161,10 +158,7 @@ class Samples:
         """
         text = "shift = sums / number of fluid cells; sums = 0"
         kernel = KernelText("first_mean", "entries", text)
-        kernel.argument("step", "int64")
-        kernel.argument("cells", "int32*")
-        for name in ("shift", "sums"):
-            kernel.argument(name, "double*")
+        kernel.declare(step="int64", cells="int32*", shift="double*", sums="double*")
         kernel.do("const int64 group = entry / step, within = entry - group * step;")
         kernel.do("const int32 number = cells[entry];")
         for k in range(self.sums):
@@ -222,10 +216,7 @@ class Samples:
         Declares `fluid`: a cell is fluid if the shift of its rho is not 0. An entry is a cell of
         all planes, number `within` of its plane.
         """
-        kernel.argument("step", "int64")
-        kernel.argument("samples", "double")
-        kernel.argument("shift", "real*")
-        kernel.argument("sums", "double*")
+        kernel.declare(step="int64", samples="double", shift="real*", sums="double*")
         kernel.do("const int64 group = entry / step, within = entry - group * step;")
         shift, total = (
             f"{name}[(group * {count} + {{k}}) * step + within]"

@@ -2,9 +2,10 @@
 
 import json
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 from mpilbm.codegen.program import POINTS
+from mpilbm.codegen.scalar_numbers import buoyant, forcing
 from mpilbm.layouts.formats import SCALE, Formats
 from mpilbm.model.case import Case, Fluid
 from mpilbm.physics.boundaries import Condition, one_face_each
@@ -38,11 +39,25 @@ def structure(case: Case) -> dict[str, Any]:
 
 def _scalar_structure(case: Case) -> dict[str, Any]:
     """The part of `structure` that describes the scalars."""
-    from mpilbm.codegen.scalars.build import structure as of_scalars
-
-    views = [case.of_scalar(k) for k in range(len(case.scalars))]
-    walls = [[boundary_structures(view), rows_end_in_walls(view)] for view in views]
-    return of_scalars(case) | {"walls_of_scalars": walls, "transported": case.needs.transported}
+    scheme, views = forcing(case), [case.of_scalar(k) for k in range(len(case.scalars))]
+    sources = [each.source_value(k, case.labels) for k, each in enumerate(case.scalars)]
+    return {
+        "scalars": [
+            {
+                "lattice": scalar.lattice.name,
+                "collision": scalar.collision.structure(),
+                "label": scalar.label,
+                "source": source and source.structure(),
+                "materials": bool(case.conductors),
+            }
+            for scalar, source in zip(case.scalars, sources, strict=True)
+        ],
+        "buoyant": buoyant(case),
+        "viscosity": case.viscosity_value and case.viscosity_value.structure(),
+        "scheme": scheme and scheme.structure(),
+        "walls_of_scalars": [[boundary_structures(v), rows_end_in_walls(v)] for v in views],
+        "transported": case.needs.transported,
+    }
 
 
 def _coupled_structure(case: Case) -> dict[str, Any]:
@@ -83,15 +98,8 @@ def averaged(case: Case) -> bool:
     return any(scale for wall in walls for scale, _ in wall.values())
 
 
-class Start(TypedDict):
-    """The options of FluidKernels for the initial state, see there."""
-
-    stressed: bool
-    held: bool
-
-
-def start(fluid: Fluid) -> Start:
-    """The options of FluidKernels for the initial state: given stresses, a prescribed velocity."""
+def start(fluid: Fluid) -> dict[str, bool]:
+    """The options of kernels for the initial state: given stresses, a prescribed velocity."""
     initial = fluid.initial
     return {"stressed": initial.non_equilibrium, "held": initial.iterate > 0}
 

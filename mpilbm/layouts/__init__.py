@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.core.registry import Parameters, find, make, names
-from mpilbm.layouts.contracts import Offset
+from mpilbm.layouts.cells import Offset
 from mpilbm.layouts.formats import Formats
 from mpilbm.layouts.grid import Grid
 from mpilbm.layouts.nodes import NodeGrid

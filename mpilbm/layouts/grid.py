@@ -10,20 +10,22 @@ the step.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.layouts.contracts import EntryLike, FluidCells, Offset, Planes
-from mpilbm.layouts.formats import Tail
-from mpilbm.layouts.packed_cells import (
+from mpilbm.layouts.cells import (
+    CELL,
+    CellNames,
+    EntryLike,
+    FluidCells,
+    Offset,
     PackedCells,
-    packed_node,
-    packed_plane,
-    packed_row,
-    packed_x,
+    Planes,
 )
+from mpilbm.layouts.formats import Tail
+from mpilbm.model.case import Case
 from mpilbm.physics.lattices import Lattice
 
 LINE = 32  # values in a line; rows start at multiples of 128 bytes for 4-byte values
@@ -31,64 +33,7 @@ PACKED = 2**18  # cells that are packed at a time, to save memory
 CACHE_SET = 32  # lines; slots at a multiple of this distance would share cache sets
 
 
-@dataclass(frozen=True)
-class CellNames:
-    """C expressions for the position of a cell, from which addresses are built.
-
-    `row_m`, `row_p`, `x_m` and `x_p` are the positions of the neighbours at -1 and +1, wrapped
-    around. `cell` is the packed cell index of a boundary list, see `packed`. `owned`: the plane is
-    one of the slab's own; if false, it may be a ghost plane.
-    """
-
-    plane: str = "plane"
-    row: str = "row"
-    row_m: str = "row_m"
-    row_p: str = "row_p"
-    x: str = "x"
-    x_m: str = "x_m"
-    x_p: str = "x_p"
-    node: str = "node"
-    cell: str = "cell"
-    owned: bool = True
-
-    @classmethod
-    def suffixed(cls, end: str) -> "CellNames":
-        """Names of another cell's variables in the same kernel: plane_in1, row_in1_m, …"""
-        places = {name: name + end for name in ("plane", "row", "x", "node", "cell")}
-        sides = {f"{name}_{side}": f"{name}{end}_{side}" for name in ("row", "x") for side in "mp"}
-        return cls(**places, **sides, owned=False)
-
-    @classmethod
-    def packed(cls, cell: str) -> "CellNames":
-        """Expressions for the position of a packed cell index, without neighbours."""
-        return cls(
-            plane=f"({packed_plane(cell)})",
-            row=packed_row(cell),
-            x=packed_x(cell),
-            node=packed_node(cell),
-            cell=cell,
-            owned=False,
-        )
-
-    def row_at(self, step: int) -> str:
-        """The row at step -1, 0 or +1."""
-        return (self.row, self.row_p, self.row_m)[step]
-
-    def x_at(self, step: int) -> str:
-        """The index in the row at step -1, 0 or +1."""
-        return (self.x, self.x_p, self.x_m)[step]
-
-    def turn(self, step: int, grid: Planes) -> str:
-        """The number of planes to add to that at `step` where planes wrap around; "" if it is 0."""
-        if grid.wraps is None or (self.owned and not step):
-            return ""
-        ends = ("", "_LAST", "_FIRST")[(step > 0) - (step < 0)] if self.owned else ""
-        return f"TURN{ends}({grid.name}, {self.plane} + ({step}))"
-
-
 Part = tuple[int, np.ndarray]  # the place of the first number, and the numbers
-CELL = CellNames()  # the cell for which a kernel is called
-LISTED = CellNames(owned=False)  # the cell of an entry of a boundary list
 
 
 @dataclass(frozen=True)
@@ -107,7 +52,8 @@ class Grid:
     end is read from the cell itself: returning[k] is the value that holds the outgoing population
     in the direction opposite to value k. If empty, rows wrap around.
 
-    `tails`: the values whose last bits are in other values, see Tail.
+    `tails`: the values whose last bits are in other values, see Tail. `type`: the C type of the
+    numbers, "store" for populations and moments, else "real".
 
     `wraps`: whether the slab has all planes of a periodic axis; then addresses beyond its first and
     last plane wrap around, and the ghost planes are not used. Kernels that use the field find this
@@ -128,6 +74,7 @@ class Grid:
     widths: tuple[int, ...] = ()
     tails: tuple[Tail, ...] = ()
     wraps: bool | None = False
+    type: str = "store"
 
     over: ClassVar[str] = "cells"
     table_bytes: ClassVar[int] = 0
@@ -159,7 +106,8 @@ class Grid:
     def beside(self, name: str, count: int) -> "Grid":
         """The memory of another field, of `count` numbers for each cell of this one."""
         slots = tuple(range(count))
-        return replace(self, name=name, slots=slots, returning=(), widths=(), tails=())
+        numbers = replace(self, returning=(), widths=(), tails=(), type="real")
+        return replace(numbers, name=name, slots=slots)
 
     def planes_of(
         self, values: np.ndarray, local: int, _geometry: FluidCells | None = None
@@ -239,7 +187,7 @@ class Grid:
         return list(entries)
 
     def packed(self, cells: NDArray[np.int64], geometry: FluidCells) -> PackedCells:
-        """Pack cells given as (plane * rows + row) * nx + x, see packed_cells.py."""
+        """Pack cells given as (plane * rows + row) * nx + x, see cells.py."""
         words = np.empty(cells.size, np.int64)
         for begin in range(0, cells.size, PACKED):
             planes, within = np.divmod(cells[begin : begin + PACKED], self.rows * self.nx)
@@ -297,7 +245,7 @@ def velocity_grid(
     `ghost`: number of ghost planes on each side, the same as for the populations.
     """
     sizes = planes, rows, nx, tuple(range(lattice.D + more)), ghost
-    return Grid.dense("u", *sizes, lattice.staggered, wraps=None)
+    return replace(Grid.dense("u", *sizes, lattice.staggered, wraps=None), type="real")
 
 
 def turns(grid: Planes) -> dict[str, int]:
@@ -317,3 +265,49 @@ def own_planes(grid: Planes) -> dict[str, int]:
 
 
 _BEYOND = {-1: ">=", 1: "<="}  # comparison with the x of the cell that is true after wrapping
+
+
+@dataclass(frozen=True)
+class FieldGrid(Grid):
+    """A dense field whose cells are read by several neighbours.
+
+    A value beyond a wall of the box is read by several cells, so the cells beyond walls are stored.
+    (A population there is read by one cell only and needs no such storage.) `walled`: whether the
+    box ends in walls along the row axis and along x; otherwise that axis wraps around. The first
+    cell of a row is at position LINE; the cell before it is in the padding. Planes have ghost
+    layers as in `Grid`.
+    """
+
+    walled: tuple[bool, bool] = (False, False)
+
+    @classmethod
+    def of(cls, case: Case, planes: int, rows: int, nx: int) -> "FieldGrid":
+        """The memory of the fields of the coupling; fields that neighbours read come first."""
+        rows_wrap = case.dimensions == 2 or case.domain.periodic[1]
+        walled = not rows_wrap, not case.domain.periodic[0]
+        lines_a_row = 1 - (-(nx + 1) // LINE)
+        lines = (rows + 2 * walled[0]) * lines_a_row
+        if lines >= CACHE_SET:
+            lines += (10 - lines) % CACHE_SET
+        assert case.coupling is not None  # only coupled fluids have these fields
+        count = len(case.coupling.neighbour_fields(case)) + len(case.coupling.local_fields(case))
+        strides = lines_a_row * LINE, lines * LINE
+        slots, ghost = tuple(range(count)), case.ghost
+        sizes = planes, rows, nx, slots, ghost, *strides
+        return cls("field", *sizes, wraps=None, type="real", walled=walled)
+
+    def address(self, slot: int, offset: Offset, cell: CellNames = CELL) -> str:
+        """C text of the index of a value of the neighbour at an offset, also beyond the box."""
+        row, x = cell.row_at(offset[1]), f"({cell.x_at(offset[2])} + {LINE})"
+        if self.walled[0]:
+            row = f"({cell.row} + {1 + offset[1]})"
+        if self.walled[1]:
+            x = f"({cell.x} + {LINE + offset[2]})"
+        return self._index(slot, offset[0], cell, row, x)
+
+    def index(self, plane: Any, row: Any, x: Any) -> Any:
+        """The index of value 0 of cells; numbers or arrays.
+
+        `plane` counts from the first plane of the array; the cells beyond walls have row or x = -1.
+        """
+        return plane * self.plane_stride + (row + self.walled[0]) * self.row_stride + x + LINE

@@ -8,7 +8,7 @@ from pydantic import Field, field_validator
 
 from mpilbm.core.registry import find, make, names, register
 from mpilbm.layouts import HERE, Layout, Place
-from mpilbm.layouts.contracts import Offset
+from mpilbm.layouts.cells import Offset
 from mpilbm.layouts.nodes import NodeGrid
 from mpilbm.model.case import Case
 from mpilbm.physics.lattices import Lattice
@@ -39,8 +39,8 @@ class Indirect(Layout):
             if one.populations and not (one.automatic or issubclass(one, cls))
         ]
         if value not in allowed:
-            raise ValueError(f"'{value}' is not a layout of populations; "
-                             f"allowed: {', '.join(allowed)}")  # fmt: skip
+            some = ", ".join(allowed)
+            raise ValueError(f"'{value}' is not a layout of populations; allowed: {some}")
         return value
 
     def conflicts(self, case: Case) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.layouts.contracts import FluidCells, Nodes
+from mpilbm.layouts.cells import FluidCells, Nodes
 
 Part = tuple[str, int, NDArray[np.int32]]  # table, index of the first value, values
 MISSING = -1  # in arrays of node numbers

@@ -20,9 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.layouts import node_tables
-from mpilbm.layouts.contracts import EntryLike, FluidCells, Offset
-from mpilbm.layouts.grid import CELL, LINE, CellNames, Part, own_planes, turns
-from mpilbm.layouts.packed_cells import PackedCells
+from mpilbm.layouts.cells import CELL, CellNames, EntryLike, FluidCells, Offset, PackedCells
+from mpilbm.layouts.grid import LINE, Part, own_planes, turns
 from mpilbm.physics.lattices import Lattice
 
 Following = Callable[[int, int], np.ndarray]
@@ -38,7 +37,7 @@ class NodeGrid:
     offsets  offsets at which a kernel uses neighbours
     turned   for each offset the slot of the value that is read there, and the slot of the node
              that replaces it at a missing neighbour; empty if boundary lists are needed
-    wraps    whether planes wrap around, see Grid
+    wraps, type  whether planes wrap around, and the C type of the numbers, see Grid
     """
 
     name: str
@@ -51,6 +50,7 @@ class NodeGrid:
     fluid: np.ndarray
     ghost: int = 1
     wraps: bool | None = False
+    type: str = "store"
 
     over: ClassVar[str] = "nodes"
 
@@ -98,25 +98,26 @@ class NodeGrid:
         return 4 * sum(self.table_sizes.values()) + 20 * len(self.stride)
 
     def beside(self, name: str, count: int) -> "NodeGrid":
-        """The memory of another field; see Grid."""
-        return replace(self, name=name, slots=tuple(range(count)), offsets=(), turned=())
+        """The memory of another field, of `count` numbers for each node."""
+        slots = tuple(range(count))
+        return replace(self, name=name, slots=slots, offsets=(), turned=(), type="real")
 
     def planes_of(self, values: np.ndarray, local: int, geometry: FluidCells) -> Iterator[Part]:
-        """Yield (first place in the array, numbers) for values of a plane; see Grid."""
+        """Yield (place in the array, numbers) for values (components, rows, nx) of a plane."""
         plane, fluid = local + self.ghost, geometry.fluid(local)
         for k, rows in enumerate(values):
             place = len(self.slots) * self.start[plane] + self.slots[k] * self.stride[plane]
             yield int(place), rows[fluid]
 
     def width(self, value: int) -> int:
-        """The number of slots of a value; see Grid."""
+        """The number of slots of a value: nodes have one format."""
         return 1
 
     def tail_of(self, value: int) -> None:
-        """The tail of a value; nodes store populations, which have none."""
+        """None: nodes store populations, whose formats have no tails."""
 
     def tail_in(self, value: int) -> None:
-        """The tail that a value carries; see `tail_of`."""
+        """None, as for `tail_of`: no value carries the tail of another one."""
 
     def occupied(self, value: int) -> tuple[int, ...]:
         """The slots of a value."""

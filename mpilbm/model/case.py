@@ -47,23 +47,38 @@ class Initial(Protocol):
 
     @property
     def trees(self) -> "Mapping[str, Tree]":
-        """The formulas, or numbers, of rho, u_x, u_y …; without those of files and fields."""
+        """The formulas, or numbers, of the value, u_x, u_y …; without those of files and fields."""
 
     @property
-    def rho(self) -> "float | str | FieldValue":
-        """The density: a number, a formula, or an array or function that is no formula."""
+    def value(self) -> "float | str | FieldValue":
+        """The density of a fluid, or the value of a scalar: number, formula, array or function."""
 
     @property
     def file(self) -> Path | None:
         """The file with the values, in place of numbers and formulas."""
 
 
-class Fluid(Protocol):
-    """A fluid; the viscosity is in lattice units."""
+class Field(Protocol):
+    """What has populations on the cells of a case: a fluid or a scalar."""
 
     @property
     def label(self) -> str:
-        """The name among several fluids; empty if there is only one."""
+        """The name; empty for the only fluid."""
+
+    @property
+    def collision(self) -> "Collision | ScalarCollision":
+        """The collision."""
+
+    @property
+    def initial(self) -> Initial:
+        """The values at t = 0."""
+
+    def arguments(self, lattice: "Lattice") -> dict[str, float]:
+        """The numeric arguments of its kernels by name: the rates of its collision."""
+
+
+class Fluid(Field, Protocol):
+    """A fluid; the viscosity is in lattice units."""
 
     @property
     def viscosity(self) -> float:
@@ -81,17 +96,9 @@ class Fluid(Protocol):
     def force(self) -> "Forcing | None":
         """The force, None without one."""
 
-    @property
-    def initial(self) -> Initial:
-        """Density and velocity at t = 0."""
 
-
-class Scalar(Protocol):
+class Scalar(Field, Protocol):
     """A scalar; the diffusivity is in lattice units."""
-
-    @property
-    def label(self) -> str:
-        """The name."""
 
     @property
     def diffusivity(self) -> float:
@@ -104,10 +111,6 @@ class Scalar(Protocol):
     @property
     def collision(self) -> "ScalarCollision":
         """The collision."""
-
-    @property
-    def initial(self) -> Initial:
-        """The values at t = 0."""
 
     @property
     def boundaries(self) -> "Sequence[Condition]":
@@ -297,7 +300,7 @@ class Case(Protocol):
         """The formula of the viscosity for kernels; None for a number."""
 
     def of_scalar(self, number: int) -> "Case":
-        """The case as the populations of a scalar see it."""
+        """The box and its walls as the populations of a scalar see them, without fluids."""
 
     def force_on(self, number: int) -> "list[CellValue]":
         """The components of the force on a fluid."""

@@ -1,6 +1,6 @@
 """A cell, as boundary conditions and couplings see it.
 
-codegen/boundary_cell.py and codegen/coupled/cell.py have the implementations.
+codegen/boundary_cell.py and codegen/coupled_cell.py have the implementations.
 """
 
 from collections.abc import Mapping, Sequence

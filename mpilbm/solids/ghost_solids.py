@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.layouts.field_grid import FieldGrid
+from mpilbm.layouts.grid import FieldGrid
 from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab
 from mpilbm.solids import Flags, Floats, Ints

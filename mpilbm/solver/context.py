@@ -11,7 +11,7 @@ from mpilbm.backends import Device
 from mpilbm.backends.interfaces import Array, CompiledKernel, Launch, Runner, Stream
 from mpilbm.case.case import Case
 from mpilbm.codegen.program import Program
-from mpilbm.codegen.scalars.names import (
+from mpilbm.codegen.scalar_numbers import (
     MATERIAL,
     buoyancy_numbers,
     material_grid,

@@ -9,7 +9,7 @@ from mpilbm.backends.interfaces import Launch, Runner
 from mpilbm.codegen import averaged
 from mpilbm.codegen.program import Access
 from mpilbm.halo import Exchange
-from mpilbm.layouts.field_grid import FieldGrid
+from mpilbm.layouts.grid import FieldGrid
 from mpilbm.physics.boundaries import one_face_each
 from mpilbm.solids.ghost_solids import WallCells, wall_cells
 from mpilbm.solver.boundary_lists import by_plane, in_turn

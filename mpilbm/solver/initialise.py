@@ -1,7 +1,8 @@
 """The state before step 0: from the initial fields, and from steps at a fixed velocity.
 
 Formulas of large boxes are evaluated by a kernel, other initial fields by NumPy. The kernel reads
-tables along the axes that NumPy evaluates, so that both give the same bits (codegen/initial).
+tables along the axes that NumPy evaluates, so that both give the same bits (see
+codegen/initial_values.py).
 
 While the velocity is held fixed, the density relaxes to the one that belongs to this velocity. The
 difference travels as sound, which is damped at the rate at which the momentum is restored. A rate
@@ -17,8 +18,8 @@ import numpy as np
 
 from mpilbm.backends.interfaces import Array, Launch
 from mpilbm.case.case import Case, Fluid
-from mpilbm.codegen.initial import kernel
-from mpilbm.codegen.initial.tables import Tables
+from mpilbm.codegen import initial_values
+from mpilbm.codegen.initial_values import Tables
 from mpilbm.codegen.program import Program
 from mpilbm.core.formulas.values import AXES
 from mpilbm.core.units import tau_from_viscosity
@@ -100,7 +101,7 @@ class KernelValues:
             "u_initial": device.allocate(most * plane * lattice.D, "float64"),
         }
         self._refused = device.allocate(planes * nx, "int32")
-        self._launch = self._bound(kernel.generate(lattice, trees, tables), tables, values)
+        self._launch = self._bound(initial_values.generate(lattice, trees, tables), tables, values)
 
     def _bound(self, program: Program, tables: Tables, values: dict[str, Any]) -> Launch:
         context, device = self.context, self.context.device
@@ -110,8 +111,8 @@ class KernelValues:
         given |= {f"cells_{axis}": cells for axis, cells in tables.size.items()}
         for name, value in values.items():
             given[name] = device.upload(value) if isinstance(value, np.ndarray) else value
-        wanted = (argument.name for argument in program.kernels[kernel.NAME].arguments)
-        compiled = device.compile(program)[kernel.NAME]
+        wanted = (argument.name for argument in program.kernels[initial_values.NAME].arguments)
+        compiled = device.compile(program)[initial_values.NAME]
         return compiled.bind(**{name: given[name] for name in wanted})
 
     def planes(self, begin: int, end: int) -> dict[str, Array]:
@@ -164,7 +165,9 @@ class InitialState:
         blocks = list(self.state.blocks())
         self._fill_scalars(blocks)
         for each in self.state.fluids:
-            values = values_of(self.context, each.fluid, blocks[0][1] - blocks[0][0])
+            values = values_of(
+                self.context, self.case.fluids[each.number], blocks[0][1] - blocks[0][0]
+            )
             if self.iterate:
                 self.held.append(self._allocate())
             for begin, end in blocks:

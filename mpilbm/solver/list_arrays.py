@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mpilbm.layouts.cells import PackedCells
 from mpilbm.layouts.nodes import NodeGrid
-from mpilbm.layouts.packed_cells import PackedCells
 from mpilbm.physics.boundary_capabilities import Behind
 from mpilbm.solids.build import Geometry
 from mpilbm.solids.entry_list import EntryList, Writes
@@ -102,7 +102,8 @@ class ListArrays:
         """The array `motions`, which all lists share, and the rows of one list in it."""
         fluid, moving, upload = self._fluid, motion.table, self._fluid.device.upload
         if self._motions is None:
-            of = fluid.collision, fluid.lattice, fluid.case.domain.size
+            collision = fluid.case.fluids[fluid.number].collision  # only the walls of fluids move
+            of = collision, fluid.lattice, fluid.case.domain.size
             self._motions = upload(moving.motions(*of, 0).astype(fluid.program.compute))
             if moving.timed:
                 self._follow(self._motions, lambda t: moving.motions(*of, t), 0.5)

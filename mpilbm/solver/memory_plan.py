@@ -8,11 +8,10 @@ from mpilbm.backends import Device, memory
 from mpilbm.case.case import Case
 from mpilbm.codegen import averaged, wall_effects
 from mpilbm.codegen.program import FORCE
-from mpilbm.codegen.scalars.names import material_grid
+from mpilbm.codegen.scalar_numbers import material_grid
 from mpilbm.core.errors import CaseError
-from mpilbm.layouts.field_grid import FieldGrid
-from mpilbm.layouts.grid import Grid, velocity_grid
-from mpilbm.layouts.packed_cells import LONGEST_SIDE
+from mpilbm.layouts.cells import LONGEST_SIDE
+from mpilbm.layouts.grid import FieldGrid, Grid, velocity_grid
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundary_capabilities import Behind, Reads
 from mpilbm.solids.body_links import BodyLinks

@@ -1,7 +1,8 @@
-"""The populations of a slab: arrays, kernels over them, and the state for checkpoints."""
+"""The populations of a fluid or scalar on a slab: arrays, kernels, state for checkpoints."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from dataclasses import field as default
 from math import prod
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from mpilbm.backends.interfaces import Array, Launch
 from mpilbm.codegen.program import OF, Access, Program
+from mpilbm.model.case import Field
 from mpilbm.solver.context import SlabContext
 
 
@@ -22,7 +24,7 @@ class Group:
     label: str
     components: int
     dtype: str
-    attributes: dict[str, float] = field(default_factory=dict)
+    attributes: dict[str, float] = default(default_factory=dict)
 
 
 class CurrentState:
@@ -60,26 +62,26 @@ class CurrentState:
 
 
 class Populations(CurrentState):
-    """The populations of one fluid of a case.
+    """The populations of one field of a case: of a fluid, or of a scalar that a fluid carries.
 
     Step t has parity t % parities and, with two arrays, reads array t % 2 and writes the other.
     The methods take plain kernel names; in the program the names of kernels of coupled fluids end
-    in OF with the fluid's `number`. A scalar is a fluid, too: the only one of its context, with the
-    `place` of its kernels. `carried`: the scalars of a fluid, whose arrays its kernels read.
+    in OF with the fluid's `number`, those of scalars in OF with their `place`. `carried`: the
+    scalars of a fluid, whose arrays its kernels read.
     """
 
     def __init__(
         self,
         context: SlabContext,
+        field: Field,
         number: int,
         place: int | None = None,
         carried: "tuple[Populations, ...]" = (),
     ):
-        self.context, self.fluid = context, context.case.fluids[number]
+        self.context, self.field = context, field
         self.carried = carried
         self.case, self.slab, self.device = context.case, context.slab, context.device
         self.lattice, self.layout, self.grid = self.case.lattice, self.case.layout, context.grid
-        self.collision = self.fluid.collision
         place = number if self.case.coupling else place
         self.number, self.suffix = number, "" if place is None else OF.format(place)
         kernels = {
@@ -95,8 +97,9 @@ class Populations(CurrentState):
     def of_fluids(cls, context: SlabContext) -> "list[Populations]":
         """Those of all fluids of a slab, with the scalars that they carry."""
         case = context.case
-        carried = tuple(cls(context.of_scalar(k), 0, 1 + k) for k in range(len(case.scalars)))
-        return [cls(context, k, carried=carried) for k in range(len(case.fluids))]
+        scalars, fluids = enumerate(case.scalars), enumerate(case.fluids)
+        carried = tuple(cls(context.of_scalar(k), each, 0, 1 + k) for k, each in scalars)
+        return [cls(context, each, k, carried=carried) for k, each in fluids]
 
     @property
     def steps(self) -> int:
@@ -105,7 +108,7 @@ class Populations(CurrentState):
 
     def numbers(self) -> dict[str, float]:
         """The rates of the collisions of this fluid and of its scalars, as kernel arguments."""
-        own = self.collision.arguments(self.fluid.viscosity, self.lattice)
+        own = self.field.arguments(self.lattice)
         return own | suffixed(self.carried, Populations.numbers)
 
     def bind(self, name: str, **arguments: Any) -> Launch:
@@ -136,7 +139,7 @@ class Populations(CurrentState):
     @property
     def group(self) -> Group:
         """The part of a checkpoint that holds this fluid."""
-        return Group(self.fluid.label, len(self.grid.slots), self.program.widest)
+        return Group(self.field.label, len(self.grid.slots), self.program.widest)
 
     def state_shape(self, planes: int) -> tuple[int, int, int, int]:
         """The shape of the state of so many planes: (planes, values in a cell, rows, nx)."""

@@ -218,7 +218,7 @@ class Solver:
         return tuple(groups.values())
 
     def _labelled(self, label: str) -> Populations:
-        return next(each for each in self.all if each.fluid.label == label)
+        return next(each for each in self.all if each.field.label == label)
 
     def read_state(self, label: str, begin: int, end: int) -> np.ndarray:
         """The outgoing populations of a fluid, see Populations.read_state."""

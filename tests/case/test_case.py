@@ -25,7 +25,7 @@ def test_a_whole_case(tmp_path):
     assert warnings_of(case) == ()
     (fluid,) = case.fluids
     assert (fluid.label, fluid.viscosity, fluid.force) == ("", 0.02, None)
-    assert (fluid.initial.rho, fluid.initial.u) == (1, (0, 0, 0))
+    assert (fluid.initial.value, fluid.initial.u) == (1, (0, 0, 0))
 
 
 def test_defaults():

@@ -13,7 +13,8 @@ from sympy import simplify, symbols
 from mpilbm.codegen.program import Access
 from mpilbm.core.registry import make, names
 from mpilbm.layouts import HERE, Layout, Place, moments
-from mpilbm.layouts.grid import LISTED, Grid, velocity_grid
+from mpilbm.layouts.cells import LISTED
+from mpilbm.layouts.grid import Grid, velocity_grid
 from mpilbm.parallel import slabs as domain
 from mpilbm.solver.exchange_plan import exchange_plan
 

@@ -18,6 +18,7 @@ from support.slabs import PRECISIONS, Cluster, box
 from mpilbm import codegen
 from mpilbm.case.case import parse_case
 from mpilbm.codegen import programs
+from mpilbm.codegen.model import Macroscopic
 from mpilbm.core import registry
 from mpilbm.core.registry import find, make, names
 from mpilbm.physics.collisions import Collision
@@ -55,7 +56,7 @@ def dot(a, b):
 def sheared(given, rho, u, S, tau):
     """What streams in at a rate of strain S: feq - F/2 - w rho tau / cs2 (c c - cs2 1) : S."""
     lattice, force = given.lattice, [float(v) for v in F.values()][: given.lattice.D]
-    source = given.source(rho - 1, rho, u, force)
+    source = given.source(Macroscopic(rho - 1, rho, u), force)
     feq, cs2 = given.collision.feq(lattice, rho - 1, rho, u), float(lattice.cs2)
     (inverse,) = given.collision.velocity([1], rho)
     f = []
@@ -78,7 +79,7 @@ def test_eddy_viscosity_of_a_known_strain(choice):
     tau = 0.5 + (nu + C**2 * np.sqrt(2 * np.sum(S * S))) / cs2
     arguments = given.collision.arguments(nu, one)
     f, _, source = sheared(given, rho, u, S + 0.01 * np.eye(one.D), tau)
-    stress = given.stress(f, rho - 1, rho, u, source, lambda _, value: value)
+    stress = given.stress(f, Macroscopic(rho - 1, rho, u), source, lambda _, value: value)
     rates = given.local_rates(stress, rho, arguments, lambda _, value: value)
     assert rates[given.collision.shear_rate] == pytest.approx(1 / tau, rel=1e-9)
     own = given.collision.rates(cs2 * (tau - 0.5), one)  # of a fluid that is as viscous everywhere

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mpilbm.layouts.packed_cells import LONGEST_SIDE, PackedCells
+from mpilbm.layouts.cells import LONGEST_SIDE, PackedCells
 from mpilbm.solids.link_set import LinkSet, joined
 
 CELLS, Q = 7, 27

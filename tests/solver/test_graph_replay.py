@@ -113,7 +113,7 @@ def test_who_looks_between_changes_nothing(case, slabs):
 
     world = NcclWorld(slabs) if slabs > 1 else Alone()
     played = Cluster(case, slabs, Recorder, world).start()
-    label = played.solvers[0].fluids[0].fluid.label
+    label = played.solvers[0].fluids[0].field.label
     played.each(looked)
     assert all(solver.device.played == 3 for solver in played.solvers)
     steps = Cluster(case).start().run(4 * SHORT + 2)

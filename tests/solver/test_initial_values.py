@@ -6,7 +6,7 @@ from support.emulated_device import EmulatedDevice, command
 from support.settings import SETTINGS
 from support.slabs import PRECISIONS, Cluster, box
 
-from mpilbm.codegen.initial.tables import Tables
+from mpilbm.codegen.initial_values import Tables
 from mpilbm.core.errors import CaseError
 from mpilbm.core.formulas.parser import FUNCTIONS, Formula
 from mpilbm.core.registry import names

@@ -10,7 +10,7 @@ from mpilbm.backends.cpu import CpuDevice
 from mpilbm.case.case import parse_case
 from mpilbm.core.registry import names
 from mpilbm.core.units import in_words
-from mpilbm.layouts.packed_cells import LONGEST_SIDE
+from mpilbm.layouts.cells import LONGEST_SIDE
 from mpilbm.parallel.ranks import Serial
 from mpilbm.run.preflight.plan import plan
 from mpilbm.run.run import run

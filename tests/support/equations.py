@@ -6,7 +6,7 @@ from random import Random
 import pytest
 from sympy import Float, Rational, Symbol, expand
 
-from mpilbm.codegen.model import Model
+from mpilbm.codegen.model import Macroscopic, Model
 from mpilbm.core.registry import find, make, names
 from support.pairs import ALL_COMBINATIONS, defined
 
@@ -95,7 +95,7 @@ class Fluid:
         self.F = self.symbols("F_x F_y F_z", 0.01)[:D] if force else [Rational(0)] * D
         self.rates = dict.fromkeys(self.collision.rates(0.1, self.lattice))
         self.rates = dict(zip(self.rates, self.symbols(" ".join(self.rates), 1), strict=True))
-        self.source = self.model.source(self.density, self.rho, self.u, self.F)
+        self.source = self.model.source(Macroscopic(self.density, self.rho, self.u), self.F)
 
     def symbols(self, text, size=0.1) -> list:
         if self.rational and self.symbolic:
@@ -123,8 +123,8 @@ class Fluid:
         return self.collision.feq(self.lattice, *given)
 
     def collide(self, f, let=None) -> list:
-        state = (f, self.density, self.rho, self.u, self.F, self.rates)
-        return self.model.collide_at(*state, let or self._let)
+        at = Macroscopic(self.density, self.rho, self.u)
+        return self.model.collide_at(f, at, self.F, self.rates, let or self._let)
 
     def _let(self, name, value):
         if not self.rational:

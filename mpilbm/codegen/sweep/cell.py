@@ -4,12 +4,14 @@ All values are in the unit of the storage (UNIT in sweep.h). Products that are a
 fma, so that all compilers round them alike.
 """
 
+from collections.abc import Callable
+
 from sympy import Symbol, expand, factor_terms, sympify
 from sympy.core import Add, Mul
 
-from mpilbm.codegen.model import Model
+from mpilbm.codegen.model import Macroscopic, Model
 from mpilbm.codegen.printer import c_text, symbol
-from mpilbm.codegen.text.parts import centre
+from mpilbm.codegen.values import centre
 from mpilbm.layouts import moments
 from mpilbm.model.expressions import Expression, Let
 from mpilbm.physics import algebra
@@ -151,10 +153,10 @@ def _leaving(model: Model, let: Let) -> list[Expression]:
     f = algebra.populations(lattice, density, momentum, second)
     u = model.collision.velocity([rho * v for v in u], rho)
     rates = {name: symbol(name) for name in model.collision.arguments(1.0, lattice)}
-    left = model.collide_at(f, density, rho, u, force, rates, let)
+    left = model.collide_at(f, Macroscopic(density, rho, u), force, rates, let)
     density, momentum, second = algebra.moments_of(lattice, left)
-    stored = moments.compress(expand(density), [expand(j) for j in momentum],
-                              [expand(m) for m in second], lambda _: rho)  # fmt: skip
+    momentum, second = [expand(j) for j in momentum], [expand(m) for m in second]
+    stored = moments.compress(expand(density), momentum, second, lambda _: rho)
     stored = [expand(value / unit).subs(1 / rho, symbol("inverse")) for value in stored]
     return [factor_terms(value) for value in stored]
 
@@ -176,3 +178,61 @@ def fused(expression: Expression) -> str:
             f"({fused(a)})" if isinstance(a, Add) else fused(a) for a in expression.args
         )
     return c_text(expression)
+
+
+class Parts:
+    """The parts of the populations, by the plane to which they move, and the sums over each part.
+
+    A sum over the populations of a cell is named by axes, "", x, y, z, xx, xy, …: each population
+    has the product of these components of c_i as its weight. Sums over a part use the axes within
+    the plane only.
+    """
+
+    def __init__(self, lattice: Lattice) -> None:
+        self.lattice = lattice
+        axes = "xyz"[: lattice.D]
+        self.sums = ["", *axes, *(axes[a] + axes[b] for a, b in pairs(lattice.D))]
+        self.across = axes[-1]
+
+    def weight(self, i: int, axes: str) -> int:
+        """The product of the components of c_i along these axes."""
+        product = 1
+        for axis in axes:
+            product *= self.lattice.c[i]["xyz".index(axis)]
+        return product
+
+    def part(self, step: int) -> list[int]:
+        """Directions whose plane step is `step`."""
+        return [i for i in range(self.lattice.Q) if self.lattice.offset(i)[0] == step]
+
+    def in_plane(self, step: int) -> list[str]:
+        """The sums within the plane that do not vanish in this part."""
+        wanted = [axes for axes in self.sums if self.across not in axes]
+        return [axes for axes in wanted if any(self.weight(i, axes) for i in self.part(step))]
+
+    def add(self, step: int, source: str, target: Callable[[str], str]) -> list[str]:
+        """C lines that define `target(axes)` as each in-plane sum of `source`[i] over a part."""
+        own = self.part(step)
+        lines: list[str] = []
+        done: set[int] = set()
+        plane = self.lattice.D - 1
+        mirrored = []
+        for i in own:
+            back = tuple(-c if k < plane else c for k, c in enumerate(self.lattice.c[i]))
+            j = self.lattice.c.index(back)
+            if i in done or i == j:
+                continue
+            done |= {i, j}
+            mirrored.append((i, j))
+            lines.append(f"const real s_{i} = {source}[{i}] + {source}[{j}];")
+            if self.lattice.c[i][:plane] != (0,) * plane:
+                lines.append(f"const real d_{i} = {source}[{i}] - {source}[{j}];")
+        still = [i for i in own if self.lattice.c[i][:plane] == (0,) * plane]
+        for axes in self.in_plane(step):
+            terms = [f"{source}[{i}]" for i in still] if not axes else []
+            kind = "d" if len(axes) == 1 else "s"
+            for i, _ in mirrored:
+                weight = self.weight(i, axes)
+                terms += [f"{'-' if weight < 0 else ''}{kind}_{i}"] if weight else []
+            lines.append(f"const real {target(axes)} = {chain(terms)};")
+        return lines

@@ -117,7 +117,7 @@ def phase_warnings(coupling: Attraction, case: Case) -> list[str]:
         ]
     lowest = float(np.linalg.eigvals(states).real.min())
     found = _collapses(coupling, case, ends) if lowest < 0 else []
-    if all(isinstance(fluid.initial.rho, int | float) for fluid in case.fluids):
+    if all(isinstance(fluid.initial.value, int | float) for fluid in case.fluids):
         return found or (_uniform(coupling, case, ends[0], lowest) if lowest < 0 else [])
     if (ends.max(axis=0) / ends.min(axis=0)).max() < APART:
         return found
@@ -135,7 +135,7 @@ def extremes(case: Case) -> np.ndarray | None:
     most SAMPLES cells per side of the box are evaluated.
     """
     initial = [fluid.initial for fluid in case.fluids]
-    if any(each.file or isinstance(each.rho, FieldValue) for each in initial):
+    if any(each.file or isinstance(each.value, FieldValue) for each in initial):
         return None
     size = case.domain.size
     values: dict[str, float | np.ndarray] = {"t": 0.0}
@@ -143,7 +143,9 @@ def extremes(case: Case) -> np.ndarray | None:
     for axis, (name, n) in enumerate(zip("xyz", size, strict=False)):
         cells = np.unique(np.linspace(0, n - 1, min(n, SAMPLES)).astype(int)) + 0.5
         values[name] = cells.reshape([-1 if a == axis else 1 for a in range(len(size))])
-    formulas = [Formula(str(each.rho), names_in(len(size))).evaluate(**values) for each in initial]
+    formulas = [
+        Formula(str(each.value), names_in(len(size))).evaluate(**values) for each in initial
+    ]
     rho = np.stack([each.ravel() for each in np.broadcast_arrays(*formulas)])
     found = rho[:, [rho[0].argmin(), rho[0].argmax()]].T
     return found if np.isfinite(found).all() and found.min() > 0 else None

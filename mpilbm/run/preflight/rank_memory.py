@@ -11,7 +11,7 @@ from mpilbm.codegen import averaged
 from mpilbm.codegen.program import OF, Access, Kernel
 from mpilbm.core.units import counted, in_words
 from mpilbm.halo.plan import Plan
-from mpilbm.layouts.field_grid import FieldGrid
+from mpilbm.layouts.grid import FieldGrid
 from mpilbm.model.findings import NOTE, Finding, either
 from mpilbm.outputs.core.base import largest_plane
 from mpilbm.parallel.slabs import Slab

@@ -140,7 +140,7 @@ class SlabCopies:
         plane_bytes: int = 0,
     ):
         self._diagnostics = diagnostics
-        self._states = {fluid.fluid.label: state_of(fluid) for fluid in fluids}
+        self._states = {fluid.field.label: state_of(fluid) for fluid in fluids}
         block = block_bytes(diagnostics.context.case, plane_bytes)
         sizes = block, diagnostics.spare_bytes // 4, host_bytes
         self.staging = Staging(diagnostics.device, *sizes, ahead)

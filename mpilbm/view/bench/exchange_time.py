@@ -9,7 +9,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from mpilbm.run.preflight.installation import show
 
 from mpilbm.backends import Device
 from mpilbm.backends.cpu.streams import Stream
@@ -21,7 +20,7 @@ from mpilbm.parallel import gpu_aware, slabs
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.parallel.communicator import Communicator, MessagePassing
 from mpilbm.parallel.ranks import abort_on_error
-from mpilbm.run.preflight.installation import collect
+from mpilbm.run.preflight.installation import collect, show
 from mpilbm.run.setup import open_device
 from mpilbm.view.bench.table import deliver, facts, markdown, require_place
 

@@ -28,10 +28,6 @@ class ScalarCollision(Parameters):
         """Relaxation rates by name; `diffusivity` in lattice units."""
         raise NotImplementedError
 
-    def arguments(self, diffusivity: float, lattice: Lattice) -> dict[str, float]:
-        """The numeric arguments of the kernel by name: the rates."""
-        return self.rates(diffusivity, lattice)
-
     def caution(self, diffusivity: float, lattice: Lattice) -> str:
         """A sentence about values that may be inaccurate at this diffusivity; empty: none."""
         return ""

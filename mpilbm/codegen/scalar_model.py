@@ -2,18 +2,62 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from sympy import Piecewise, Symbol
 
 from mpilbm.codegen.coordinates import centre_of
-from mpilbm.codegen.model import Model
+from mpilbm.codegen.model import Macroscopic, Model, Stressed
 from mpilbm.codegen.program import OF
-from mpilbm.codegen.scalars.materials import Materials
-from mpilbm.codegen.scalars.names import buoyancy_names
-from mpilbm.codegen.text.cell_kernel import CellKernel
+from mpilbm.codegen.scalar_numbers import COLUMNS, MATERIAL, buoyancy_names, table_name
+from mpilbm.codegen.values import KernelValues
 from mpilbm.core.formulas.values import CellValue
+from mpilbm.layouts import HERE, Place
+from mpilbm.layouts.grid import Grid
 from mpilbm.model.expressions import Expression, Populations, Rates, Vector
-from mpilbm.physics.scalars import equilibrium, weights
+from mpilbm.physics.scalars import equilibrium
 from mpilbm.physics.scalars.collisions import ScalarCollision
+
+
+class Material(NamedTuple):
+    """Symbols of a kernel: the number of the material of its cell, and the numbers of a scalar."""
+
+    number: Symbol
+    capacity: Symbol
+    conducts: Symbol
+    rates: dict[str, Symbol]
+
+    def at_rest(self, u: Vector) -> list[Expression]:
+        """The velocity in the fluid, 0 in bodies."""
+        return [Piecewise((u_a, self.number < 0.5), (0, True)) for u_a in u]
+
+
+@dataclass(frozen=True)
+class Materials:
+    """The materials as a scalar sees them.
+
+    `grid`: the memory of their numbers. `suffix`: the end of the names of the scalar's arrays.
+    `rates`: names of the relaxation rates.
+    """
+
+    grid: Grid
+    suffix: str
+    rates: tuple[str, ...]
+
+    def at(self, kernel: KernelValues) -> Material:
+        """The material of the kernel's cell."""
+        kernel.argument(MATERIAL, "uint8*")
+        number = f"{MATERIAL}[{kernel.address(self.grid, Place(0, HERE))}]"
+        table, columns = table_name(self.suffix), (*COLUMNS, *self.rates)
+        kernel.argument(table, "real*")
+        capacity, conducts, *rates = (
+            kernel.load(f"{name}_here{self.suffix}", f"{table}[{number} * {len(columns)} + {k}]")
+            for k, name in enumerate(columns)
+        )
+        named = dict(zip(self.rates, rates, strict=True))
+        return Material(
+            kernel.load(MATERIAL + "_here", f"(real){number}"), capacity, conducts, named
+        )
 
 
 @dataclass(frozen=True)
@@ -40,40 +84,26 @@ class ScalarModel(Model):
         """Whether the equilibrium is the same in any unit: it is linear in phi."""
         return True
 
-    def structure(self) -> dict[str, object]:
-        """Everything that changes the kernel text, as plain data."""
-        return {
-            "lattice": self.lattice.name,
-            "collision": self.collision.structure(),
-            "label": self.label,
-            "source": self.given and self.given.structure(),
-            "materials": self.materials is not None,
-        }
-
-    def capacity(self, kernel: CellKernel) -> Expression:
+    def capacity(self, kernel: KernelValues) -> Expression:
         """The heat capacity C in the kernel's cell; the populations add up to C phi."""
         return 1 if self.materials is None else self.materials.at(kernel).capacity
 
-    def at_rest(self, kernel: CellKernel, u: Vector) -> Vector:
+    def at_rest(self, kernel: KernelValues, u: Vector) -> Vector:
         """The velocity that carries the scalar: u in the fluid, 0 in bodies."""
         return u if self.materials is None else self.materials.at(kernel).at_rest(u)
 
-    def macroscopic(
-        self, kernel: CellKernel, f: Populations, half: int
-    ) -> tuple[Expression, Expression, list[Expression]]:
-        """Phi twice, as stored density and density; a scalar has no velocity of its own."""
-        phi = kernel.let("density", sum(f) / self.capacity(kernel))
-        return phi, phi, []
+    def macroscopic(self, kernel: KernelValues, f: Populations, half: int) -> Macroscopic:
+        """Phi; a scalar has neither a density of mass nor a velocity of its own."""
+        return Macroscopic(kernel.let("density", sum(f) / self.capacity(kernel)))
 
     def initial(
-        self, kernel: CellKernel, density: Expression, u: Vector,
-        stress: Vector | None = None, rates: Rates | None = None,
-    ) -> list[Expression]:  # fmt: skip
+        self, kernel: KernelValues, density: Expression, u: Vector, stressed: Stressed | None = None
+    ) -> list[Expression]:
         """Populations in equilibrium."""
         u = self.at_rest(kernel, u)
         return equilibrium(self.lattice, density, u, self.capacity(kernel))
 
-    def source_at(self, kernel: CellKernel, values: Mapping[str, Expression]) -> Expression:
+    def source_at(self, kernel: KernelValues, values: Mapping[str, Expression]) -> Expression:
         """The source S for the values of all scalars, by label; 0 without one."""
         if self.given is None:
             return 0
@@ -82,11 +112,16 @@ class ScalarModel(Model):
         return self.given.expression(here)
 
     def collided(
-        self, kernel: CellKernel, g: Populations, phi: Expression, u: Vector, source: Expression,
+        self,
+        kernel: KernelValues,
+        g: Populations,
+        phi: Expression,
+        u: Vector,
+        S: Populations,
         rates: Rates,
-    ) -> list[Expression]:  # fmt: skip
-        """g* = g + S - R(g - geq + S/2); populations, phi and source in the kernel's unit."""
-        u, S = self.at_rest(kernel, u), weights(self.lattice, source)
+    ) -> list[Expression]:
+        """g* = g + S - R(g - geq + S/2); populations, phi and S in the kernel's unit."""
+        u = self.at_rest(kernel, u)
         geq = equilibrium(self.lattice, phi, u, self.capacity(kernel))
         d = [a - b + s / 2 for a, b, s in zip(g, geq, S, strict=True)]
         relaxed = self.collision.relax(self.lattice, d, **rates)
@@ -104,7 +139,7 @@ class Carried(Protocol):
     def model(self) -> ScalarModel:
         """Its equations."""
 
-    def left(self, kernel: CellKernel) -> list[Expression]:
+    def left(self, kernel: KernelValues) -> list[Expression]:
         """Its outgoing populations of the previous step."""
 
 
@@ -124,7 +159,7 @@ class Carrying(Model, Generic[ScalarPart]):
     pushed: bool = False
     nu: CellValue | None = None
 
-    def force(self, kernel: CellKernel) -> list[Expression]:
+    def force(self, kernel: KernelValues) -> list[Expression]:
         """The force of the case, and sum_k buoyancy_k (phi_k - reference_k)."""
         D, unit = self.lattice.D, kernel.unit
         found = replace(self, unit=unit)._given(kernel) if self.pushed else [0] * D
@@ -138,11 +173,11 @@ class Carrying(Model, Generic[ScalarPart]):
             ]
         return found
 
-    def _given(self, kernel: CellKernel) -> list[Expression]:
+    def _given(self, kernel: KernelValues) -> list[Expression]:
         return super().force(kernel)
 
 
-def scalar_values(kernel: CellKernel, scalars: Sequence[Carried]) -> dict[str, Expression]:
+def scalar_values(kernel: KernelValues, scalars: Sequence[Carried]) -> dict[str, Expression]:
     """The value of each scalar in the cell of a kernel, by label.
 
     A step supplies them in `kernel.known`; other kernels compute them from outgoing populations.
@@ -154,7 +189,10 @@ def scalar_values(kernel: CellKernel, scalars: Sequence[Carried]) -> dict[str, E
 
 
 def midway(
-    kernel: CellKernel, scalars: Sequence[Carried], sums: Mapping[str, Expression], half: int
+    kernel: KernelValues,
+    scalars: Sequence[Carried],
+    sums: Mapping[str, Expression],
+    half: int,
 ) -> tuple[dict[str, Expression], dict[str, Expression]]:
     """The value phi and the source S of each scalar, by label, from the sums of populations.
 

@@ -3,19 +3,19 @@
 Entries are added in chunks (see prelude.h), then the chunks of a body in a plane one after another.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from sympy import Piecewise
 
-from mpilbm.codegen.bodies.chunks import ChunkText
-from mpilbm.codegen.boundary_cell import HALF, BoundaryCell, mirror_of
+from mpilbm.codegen.boundary_cell import HALF, BoundaryCell, Listed, mirror_of
 from mpilbm.codegen.coordinates import index
+from mpilbm.codegen.entries import OWN, EntryText
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FluidKernels
-from mpilbm.codegen.text.entries import OWN
+from mpilbm.codegen.link_sums import ChunkText
 from mpilbm.layouts import Offset, against
 from mpilbm.model.expressions import Expression
-from mpilbm.physics.algebra import pairs
+from mpilbm.physics.algebra import dot, pairs
 from mpilbm.physics.boundaries import Condition
 from mpilbm.physics.boundary_capabilities import LinkValue
 from mpilbm.physics.lattices import AXES
@@ -24,11 +24,8 @@ SIDES = "mop"  # names of -1, 0 and 1 are SIDES[1 + c]
 TURNS = (("y", "z", "x"), ("z", "x", "y"), ("x", "y", "z"))  # torque_c = a f_b - b f_a
 
 
-def force_kernel(
-    fluid: FluidKernels, boundary: Condition, name: str, parity: int, beside: Collection[str],
-    split: bool, framed: bool,
-) -> "ForceText":  # fmt: skip
-    """Sum what the links of a list give to their bodies; `beside`: wall_effects; see ForceText.
+def force_kernel(of: Listed, split: bool, framed: bool) -> "ForceText":
+    """Sum what the links of a list give to their bodies, see ForceText.
 
     With f_opp outgoing and f_i incoming, feq_i the equilibrium at rest (rho = 1, u = 0: forces use
     the gauge pressure), and u the velocity of the wall:
@@ -38,28 +35,26 @@ def force_kernel(
     A boundary that sets whole cells also replaces arriving populations g_i (possibly from a mirror
     image) by f_i; for these F = -c_i (f_i - g_i) - u (g_i - f_i).
     """
-    kernel = ForceText(f"{name}_measured", fluid, boundary, parity, split, framed)
-    cell = BoundaryCell(kernel, fluid, boundary, parity, beside)
+    kernel, boundary = ForceText(of, split, framed), of.boundary
+    cell = BoundaryCell(kernel, of)
     given = boundary.values()
     moving = [cell.values[key] for key in (f"velocity_{a}" for a in AXES) if key in given]
     for i, incoming in boundary.incoming(cell).items():
-        wanted = {"in": incoming, "out": cell.left[fluid.lattice.opp[i]]}
+        wanted = {"in": incoming, "out": cell.left[cell.lattice.opp[i]]}
         if kernel.whole:
-            wanted["before"] = _arriving(kernel, fluid, cell, i, "slip" in beside)
+            wanted["before"] = _arriving(kernel, cell, i, of)
         for axis, u in zip(AXES, moving, strict=False):
             wanted[f"u_{axis}"] = cell.at_wall(i, u, _to_the_wall(cell, boundary, i))
         kernel.wanted[i] = wanted
     return kernel
 
 
-def _arriving(
-    kernel: "ForceText", fluid: FluidKernels, cell: BoundaryCell, i: int, slip: bool
-) -> Expression:
+def _arriving(kernel: "ForceText", cell: BoundaryCell, i: int, of: Listed) -> Expression:
     """What streams in along c_i, or comes from the mirror image."""
-    if not slip:
+    if "slip" not in of.beside:
         return cell.streamed[i]
     kernel.argument("mirrors", "int64*")
-    image, there = mirror_of(kernel, fluid, i, kernel.per_entry("slipped", "int32*"))
+    image, there = mirror_of(kernel, of.fluid, i, kernel.per_entry("slipped", "int32*"))
     return Piecewise((image, there), (cell.streamed[i], True))
 
 
@@ -88,12 +83,10 @@ class ForceText(ChunkText):
     the place of the momentum that arriving populations lose, the node behind the first wall.
     """
 
-    def __init__(
-        self, role: str, fluid: FluidKernels, boundary: Condition, parity: int, split: bool,
-        framed: bool,
-    ) -> None:  # fmt: skip
+    def __init__(self, of: Listed, split: bool, framed: bool) -> None:
+        fluid, boundary = of.fluid, of.boundary
         text = "F = -c_i (f_opp_out + f_i_in - 2 feq_i(1, 0)) - u_wall (f_opp_out - f_i_in)"
-        super().__init__(role, text, fluid, boundary, parity)
+        super().__init__(of, text)
         self.axes, self.split, self.framed = AXES[: fluid.lattice.D], split, framed
         self.whole = boundary.capabilities.whole_cell
         model, still = fluid.model, [0] * self.lattice.D
@@ -110,8 +103,7 @@ class ForceText(ChunkText):
         more |= {f"box_{axis}": "int" for axis in self.axes}
         if self.split:
             more |= {"stress": "double*", "stress_cell": "int32*", "first_measured": "int64"}
-        for name, type in more.items():
-            self.argument(name, type)
+        self.declare(**more)
         if self.framed:
             self.argument("frames", "double*")
             self.per_entry("member", "int32*")
@@ -230,13 +222,58 @@ class ForceText(ChunkText):
 def sums_kernel() -> KernelText:
     """Add the chunks of a body in a plane; entry = group * columns + column."""
     kernel = KernelText("force_sums", "entries", "sum[group, k] = sum over its chunks")
-    more = {"columns": "int", "group_first": "int32*", "chunk_order": "int32*", "sum": "double*"}
-    for name, type in (more | {"chunk_sums": "double*"}).items():
-        kernel.argument(name, type)
+    kernel.declare(columns="int", group_first="int32*", chunk_order="int32*")
+    kernel.declare(sum="double*", chunk_sums="double*")
     kernel.do("const int64 group = entry / columns, column = entry % columns;")
     kernel.do("const int32 to = group_first[group + 1];")
     kernel.do("double total = 0;")
     kernel.do("for (int32 k = group_first[group]; k < to; k++)")
     kernel.do("  total += chunk_sums[chunk_order[k] * (int64)columns + column];")
     kernel.do("sum[entry] = total;", writes="sum")
+    return kernel
+
+
+def state_kernel() -> KernelText:
+    """Copy the state of the entries `state_rows` of a list; entry = row * names + name."""
+    kernel = KernelText("copy_state", "entries", "state[entry, k] = state_of_step[row, k]")
+    kernel.declare(state_rows="int32*", state_of_step="real*", state="real*", names="int")
+    kernel.do("const int64 there = state_rows[entry / names] * (int64)names + entry % names;")
+    kernel.do("state[entry] = state_of_step[there];", writes="state")
+    return kernel
+
+
+def stress_kernel(fluid: FluidKernels, parity: int, lowest: int) -> EntryText:
+    """rho - 1 and the stresses xx, xy, … of each listed cell, with the staged incoming populations.
+
+    sigma_ab = -sum_i c_a c_b (g_i - feq_i(rho, u)), g_i = (f_out_i + f_in_i) / 2, with rho and u of
+    g. The mean g includes half of the change of the moments in a collision. Therefore its second
+    moments are the momentum flux of the fluid at any relaxation rates, with half of the force.
+    """
+    model, lattice = fluid.model, fluid.lattice
+    text = "rho - 1, -sum c_a c_b (g - feq), g = (f_out + f_in) / 2"
+    kernel = EntryText("stress", text, fluid, parity, "other")
+    kernel.links = ""
+    kernel.argument("staging", "store*" if fluid.layout.populations else "real*")
+    kernel.argument("stress", "double*")
+    staged = "LOAD(staging, {})" if fluid.layout.populations else "staging[{}]"
+    left = fluid.outgoing(kernel, parity)
+    for i, f_i in enumerate(fluid.incoming(kernel, parity, "f", "streams")):
+        kernel.do(f"real arrives_{i} = {{0}};", f_i)
+    kernel.enter_all(lowest, staged)
+    arrived = [kernel.load(f"arrived_{i}", f"arrives_{i}") for i in range(lattice.Q)]
+    means = ((out + into) / 2 for out, into in zip(left, arrived, strict=True))
+    g = [kernel.let(f"g_{i}", mean) for i, mean in enumerate(means)]
+    density = kernel.let("density", sum(g))
+    rho = kernel.let("rho", model.rest(density))
+    momentum = [dot([c[a] for c in lattice.c], g) for a in range(lattice.D)]
+    u = model.collision.velocity(momentum, rho)
+    u = [kernel.let(f"u_{a}", v) for a, v in zip(model.axes, u, strict=True)]
+    feq = model.collision.feq(lattice, density, rho, u)
+    lack = [kernel.let(f"lack_{i}", b - a) for i, (a, b) in enumerate(zip(g, feq, strict=True))]
+    found = [density if model.offset else density - 1]
+    for a, b in pairs(lattice.D):
+        found.append(dot([c[a] * c[b] for c in lattice.c], lack))
+    for k, value in enumerate(found):
+        text = f"COPY(stress, entry * {len(found)} + {k}, (double)({{0}}));"
+        kernel.do(text, value, writes="stress")
     return kernel

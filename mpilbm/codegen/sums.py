@@ -7,15 +7,15 @@ from mpilbm.model.expressions import Expression
 class RowSums(KernelText):
     """A kernel over rows that computes sums (or maxima) of values of the cells of a row.
 
-    They are stored in `sums`, or with `adds` added to it.
+    They are stored in `sums`, or added to it if `assign` is "+=".
     """
 
+    assign = "="
+
     def __init__(
-        self, role: str, equations: str, over: str = "rows", *,
-        parity: int | None = None, adds: bool = False,
-    ):  # fmt: skip
+        self, role: str, equations: str, over: str = "rows", parity: int | None = None
+    ) -> None:
         super().__init__(role, over, equations, parity=parity)
-        self.assign = "+=" if adds else "="
         self.columns = 0
         self.maxima: list[int] = []
         self.argument("sums", "double*")
@@ -36,8 +36,8 @@ class RowSums(KernelText):
     def maximum(self, expression: Expression, when: str = "1") -> None:
         """Largest value in the row, at least zero."""
         k = self.columns
-        self.do(f"if ({when} && (double)({{0}}) > TOTAL({k})) TOTAL({k}) = (double)({{0}});",
-                expression)  # fmt: skip
+        text = f"if ({when} && (double)({{0}}) > TOTAL({k})) TOTAL({k}) = (double)({{0}});"
+        self.do(text, expression)
         self.maxima.append(k)
         self.columns += 1
 
@@ -48,10 +48,9 @@ class RowSums(KernelText):
 
         In the C text `when` {2}, {3}, … are replaced by the expressions `more`.
         """
-        k = self.columns
-        self.do(f"if (({when}) && fabs((double)({{0}}) - (double)({{1}})) > TOTAL({k})) "
-                f"TOTAL({k}) = fabs((double)({{0}}) - (double)({{1}}));",
-                expression, middle, *more)  # fmt: skip
+        k, distance = self.columns, "fabs((double)({0}) - (double)({1}))"
+        text = f"if (({when}) && {distance} > TOTAL({k})) TOTAL({k}) = {distance};"
+        self.do(text, expression, middle, *more)
         self.maxima.append(k)
         self.columns += 1
 
@@ -88,11 +87,7 @@ def plane_sums() -> KernelText:
     is a maximum.
     """
     kernel = KernelText("plane_sums", "planes", "sum[plane, k] = sum over rows of row_sums")
-    for name in ("rows", "columns"):
-        kernel.argument(name, "int")
-    kernel.argument("maxima", "int32*")
-    kernel.argument("row_sums", "double*")
-    kernel.argument("sum", "double*")
+    kernel.declare(rows="int", columns="int", maxima="int32*", row_sums="double*", sum="double*")
     larger = "value > *total ? value : *total"
     kernel.do(f"*total = maxima[column] ? ({larger}) : *total + value;", writes="sum")
     return kernel

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from mpilbm.codegen.coupled.cell import Acted, ActedKernels, CoupledCell
-from mpilbm.codegen.diagnostics import Diagnostics, Macroscopic
+from mpilbm.codegen.coupled_cell import Acted, ActedKernels, CoupledCell
+from mpilbm.codegen.diagnostics import Diagnostics, Mixture
 from mpilbm.codegen.kernel_text import KernelText
-from mpilbm.codegen.kernels import FluidKernels
+from mpilbm.codegen.kernels import FluidKernels, Options
 from mpilbm.codegen.model import Model
 from mpilbm.codegen.program import OF, Access
-from mpilbm.layouts import HERE
-from mpilbm.layouts.field_grid import FieldGrid
+from mpilbm.layouts import HERE, Place
+from mpilbm.layouts.grid import FieldGrid
 from mpilbm.model.case import Case
 from mpilbm.model.expressions import Expression, Populations
 from mpilbm.solids.box_walls import rows_end_in_walls
@@ -36,10 +36,10 @@ class CoupledKernels:
         for fluid, offset in zip(case.fluids, self.coupling.offsets(case), strict=True):
             forcing = self.coupling.forcing(fluid)
             acted = Acted(self.lattice, fluid.collision, forcing, offset)
-            walled = rows_end_in_walls(case)
-            self.fluids.append(ActedKernels(acted, self.layout, walled=walled, periodic=periodic))
+            options = Options(walled=rows_end_in_walls(case), periodic=periodic)
+            self.fluids.append(ActedKernels(acted, self.layout, options))
             model = Model(self.lattice, fluid.collision, None, offset)
-            self.plain.append(FluidKernels(model, self.layout, periodic=periodic))
+            self.plain.append(FluidKernels(model, self.layout, Options(periodic=periodic)))
 
     def of_each(self, k: int, parity: int) -> list[KernelText]:
         """The kernels of fluid k alone; names without its number."""
@@ -107,7 +107,7 @@ class CoupledKernels:
         values = self.coupling.fields(cell)
         for name in names:
             slot = self.names.index(name)
-            kernel.write("field", "real", self.grid, slot, HERE, values[name])
+            kernel.write("field", self.grid, Place(slot, HERE), values[name])
         return kernel
 
     def outgoing(self, kernel: KernelText, parity: int) -> OfFluid:
@@ -137,8 +137,10 @@ class CoupledKernels:
     def walls(self) -> KernelText:
         """Fields in cells without fluid: scale * (mean over the fluid cells around) + sum."""
         kernel = KernelText("walls", "entries", "field = scale * sum_k weight_k field_k + sum")
-        for name, type in WALL.items() if self.averaged else LEAST.items():
-            kernel.argument(name, type)
+        kernel.declare(wall_at="int64*", wall_owner="int32*", wall_sum="real*", field="real*")
+        if self.averaged:
+            kernel.declare(wall_start="int64*", wall_source="int64*")
+            kernel.declare(wall_weight="real*", wall_scale="real*")
         kernel.sizes(self.grid)
         count = len(self.coupling.neighbour_fields(self.case))
         kernel.do("const int64 at = wall_at[entry]; const int owner = wall_owner[entry];")
@@ -158,26 +160,18 @@ class CoupledKernels:
         return kernel
 
 
-LEAST = {"wall_at": "int64*", "wall_owner": "int32*", "wall_sum": "real*", "field": "real*"}
-WALL = LEAST | {
-    "wall_start": "int64*",
-    "wall_source": "int64*",
-    "wall_weight": "real*",
-    "wall_scale": "real*",
-}
-
-
 class CoupledDiagnostics(Diagnostics):
     """The diagnostic kernels that read all fluids."""
 
     def __init__(self, kernels: CoupledKernels) -> None:
         super().__init__(kernels.plain[0], kernels.case.sloped)
         self.kernels, self.coupling = kernels, kernels.coupling
+        self.equations = self.coupling.__doc__ or ""
 
     def _cell(self, kernel: KernelText, parity: int) -> CoupledCell:
         return CoupledCell(self.kernels, kernel, self.kernels.outgoing(kernel, parity))
 
-    def macroscopic(self, kernel: KernelText, parity: int) -> Macroscopic:
+    def macroscopic(self, kernel: KernelText, parity: int) -> Mixture:
         """density, rho, u and momentum of the mixture."""
         cell = self._cell(kernel, parity)
         density, rho, momentum = self.coupling.mixture(cell)
@@ -197,14 +191,6 @@ class CoupledDiagnostics(Diagnostics):
         """The order parameters."""
         return self.coupling.order_parameters(self.cell)
 
-    def output(self, k: int, parity: int) -> KernelText:
-        """Field k of the coupling's own outputs; 0 in solids."""
-        kernel = self.fluid.block_kernel(f"output_{k}", self.coupling.__doc__ or "", parity)
-        kernel.optional = True
-        self._solid(kernel)
-        kernel.argument("derived_out", "real*")
-        return self._stored(kernel, [self.output_value(kernel, k, parity)])
-
     @property
     def output_count(self) -> int:
         """The number of the coupling's own outputs."""
@@ -213,6 +199,3 @@ class CoupledDiagnostics(Diagnostics):
     def output_value(self, kernel: KernelText, k: int, parity: int) -> Expression:
         """Field k of the coupling's own outputs in the cell of a kernel."""
         return self.coupling.output(self._cell(kernel, parity))[k]
-
-
-FLUID = "flags[cell] & 1"

@@ -1,13 +1,29 @@
-"""The numbers of scalars that kernels take as arguments."""
+"""What kernels need of scalars, without their equations: numbers, tables and the force."""
 
 from dataclasses import replace
 
+from mpilbm.core.registry import make
 from mpilbm.layouts.grid import Grid
 from mpilbm.model.case import Case, Scalar
+from mpilbm.physics.forcing import Forcing
 from mpilbm.physics.scalars.boundaries.conjugate import Conjugate
 
 MATERIAL = "material"  # array of the material of each cell: 0, or 1 + index in case.conductors
 COLUMNS = ("capacity", "conducts")  # of a table of materials, before the rates
+
+
+def forcing(case: Case) -> Forcing | None:
+    """The forcing scheme of the fluid: that of the case, or `guo` if only scalars act on it."""
+    (fluid,) = case.fluids
+    if fluid.force is not None or case.buoyancy is None:
+        return fluid.force
+    return make("forcing", {"name": "guo", "value": (0.0,) * case.dimensions})
+
+
+def buoyant(case: Case) -> tuple[int, ...]:
+    """Numbers of the scalars that act on the flow."""
+    acting = case.buoyancy.expansions if case.buoyancy else {}
+    return tuple(k for k, label in enumerate(case.labels) if label in acting)
 
 
 def buoyancy_names(number: int, D: int) -> tuple[list[str], str]:

@@ -10,10 +10,10 @@ from sympy import Symbol
 from mpilbm.codegen.coordinates import given
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FluidKernels
-from mpilbm.codegen.model import Model
-from mpilbm.codegen.text.cell_kernel import CellKernel
-from mpilbm.layouts import HERE, Offset
-from mpilbm.layouts.field_grid import FieldGrid
+from mpilbm.codegen.model import Macroscopic, Model
+from mpilbm.codegen.values import KernelValues
+from mpilbm.layouts import HERE, Offset, Place
+from mpilbm.layouts.grid import FieldGrid
 from mpilbm.model.case import Case
 from mpilbm.model.expressions import Expression, Populations, Rates, Vector
 from mpilbm.physics.algebra import dot
@@ -26,7 +26,7 @@ class Acted(Model):
 
     acting: tuple[Expression, ...] | None = None
 
-    def force(self, kernel: CellKernel) -> list[Expression]:
+    def force(self, kernel: KernelValues) -> list[Expression]:
         """The force; ValueError where it is unknown, as in boundary lists."""
         if self.acting is None:
             raise ValueError(f"kernel {kernel.name} asks for the force between fluids")
@@ -40,7 +40,7 @@ class ActedKernels(FluidKernels):
 
 
 class Coupled(Protocol):
-    """Coupled fluids, as their cells use them; coupled/kernels.py has the implementation."""
+    """Coupled fluids, as their cells use them; coupled_kernels.py has the implementation."""
 
     case: Case
     lattice: Lattice
@@ -53,7 +53,10 @@ class CoupledCell:
     """The values that a Coupling can use; `populations(k)` returns the Q populations of fluid k."""
 
     def __init__(
-        self, kernels: Coupled, kernel: KernelText, populations: Callable[[int], Populations]
+        self,
+        kernels: Coupled,
+        kernel: KernelText,
+        populations: Callable[[int], Populations],
     ) -> None:
         self.kernels, self.kernel, self.f = kernels, kernel, cache(populations)
         self.lattice, self.count = kernels.lattice, len(kernels.fluids)
@@ -82,9 +85,10 @@ class CoupledCell:
     @cache  # noqa: B019
     def momentum(self, k: int) -> list[Expression]:
         """sum_i c_i f_i."""
-        along = ([c[a] for c in self.lattice.c] for a in range(len(self.axes)))
-        return [self.let(f"j_{axis}_{k}", dot(c, self.f(k)))
-                for axis, c in zip(self.axes, along, strict=True)]  # fmt: skip
+        return [
+            self.let(f"j_{axis}_{k}", dot([c[a] for c in self.lattice.c], self.f(k)))
+            for a, axis in enumerate(self.axes)
+        ]
 
     def external_force(self, k: int) -> list[Expression]:
         """The force per volume that the case gives."""
@@ -104,10 +108,11 @@ class CoupledCell:
         there: list[Expression] = [0]
         for i in range(1, lattice.Q):
             there.append(self._read(name, lattice.offset(i), f"_{i}"))
-        weights = ([w * c[a] for w, c in zip(lattice.w, lattice.c, strict=True)]
-                   for a in range(len(self.axes)))  # fmt: skip
-        return [self.let(f"slope_{axis}_{name}", dot(each, there) / self.cs2)
-                for axis, each in zip(self.axes, weights, strict=True)]  # fmt: skip
+        found = []
+        for a, axis in enumerate(self.axes):
+            weights = [w * c[a] for w, c in zip(lattice.w, lattice.c, strict=True)]
+            found.append(self.let(f"slope_{axis}_{name}", dot(weights, there) / self.cs2))
+        return found
 
     @cache  # noqa: B019
     def laplacian(self, name: str) -> Symbol:
@@ -120,7 +125,7 @@ class CoupledCell:
     def _read(self, name: str, offset: Offset, end: str) -> Symbol:
         grid = self.kernels.grid
         slot = self.kernels.names.index(name)
-        value = self.kernel.read(name + end, "field", "real", grid, slot, offset)
+        value = self.kernel.read(name + end, "field", grid, Place(slot, offset))
         self.kernel.loads[value] = (
             f"field[{grid.address(slot, offset, self.kernel.cell)}]"  # not scaled
         )
@@ -134,15 +139,19 @@ class CoupledCell:
         """
         fluid, f = self.kernels.fluids[k], self.f(k)
         model = replace(fluid.model, acting=tuple(F))
-        density, rho, own = model.macroscopic(self.kernel, f, model.half)
-        u = own if u is None else u
-        f_star = model.collide_at(f, density, rho, u, F, fluid.rates(self.kernel), self.let)
+        at = model.macroscopic(self.kernel, f, model.half)
+        at = at if u is None else at._replace(u=u)
+        f_star = model.collide_at(f, at, F, fluid.rates(self.kernel), self.let)
         return fluid.mass_kept(self.kernel, f_star)
 
     def relaxed(
-        self, k: int, feq: Populations, rates: Rates, u: Vector | None = None,
+        self,
+        k: int,
+        feq: Populations,
+        rates: Rates,
+        u: Vector | None = None,
         F: Vector | None = None,
-    ) -> list[Expression]:  # fmt: skip
+    ) -> list[Expression]:
         """Outgoing populations of a fluid that relaxes towards feq; at u under a force F if given.
 
         `rates`: values that replace some of the fluid's rates.
@@ -152,7 +161,7 @@ class CoupledCell:
         source: Populations = [0] * self.lattice.Q
         if F is not None:
             assert u is not None  # a force is given together with the velocity
-            under_force = fluid.model.source(density, self.rho(k), u, F)
+            under_force = fluid.model.source(Macroscopic(density, self.rho(k), u), F)
             assert under_force is not None  # a coupled fluid has a scheme for its force
             source = under_force
         inside = fluid.model.half

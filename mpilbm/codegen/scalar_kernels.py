@@ -1,6 +1,7 @@
 """The kernels of a fluid and the scalars that it carries: one kernel computes a step of all."""
 
-from typing import Unpack
+from collections.abc import Callable
+from dataclasses import replace
 
 from sympy import Rational
 
@@ -9,24 +10,27 @@ from mpilbm.codegen.diagnostics import Diagnostics
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FluidKernels, Options
 from mpilbm.codegen.printer import symbol
-from mpilbm.codegen.scalars.model import Carrying, ScalarModel, midway, scalar_values
-from mpilbm.codegen.text.cell_kernel import CellKernel
+from mpilbm.codegen.scalar_model import Carrying, Materials, ScalarModel, midway, scalar_values
+from mpilbm.codegen.scalar_numbers import buoyant, forcing, material_grid
+from mpilbm.codegen.values import KernelValues
 from mpilbm.layouts import Layout
+from mpilbm.layouts.grid import Grid
+from mpilbm.model.case import Case
 from mpilbm.model.expressions import Expression, Populations, Vector
 from mpilbm.physics.sampled import Sampled
 from mpilbm.physics.scalars import weights
 
 
 class ScalarKernels(FluidKernels):
-    """The kernels of one scalar, and its part of the step. Options: see FluidKernels."""
+    """The kernels of one scalar, and its part of the step."""
 
     model: ScalarModel
 
-    def __init__(self, model: ScalarModel, layout: Layout, **options: Unpack[Options]) -> None:
-        super().__init__(model, layout, field=f"g{model.number}", **options)
+    def __init__(self, model: ScalarModel, layout: Layout, options: Options) -> None:
+        super().__init__(model, layout, options, f"g{model.number}")
         self.label, self.suffix = model.label, model.suffix
 
-    def rates(self, kernel: CellKernel) -> dict[str, Expression]:
+    def rates(self, kernel: KernelValues) -> dict[str, Expression]:
         """{name: argument of the kernel, or the number of the material of its cell}."""
         if self.model.materials is not None:
             return self.model.materials.at(kernel).rates
@@ -41,11 +45,11 @@ class ScalarKernels(FluidKernels):
         """The array of a step that all fluids and scalars share."""
         return self.pointer(way) + self.suffix
 
-    def arriving(self, kernel: CellKernel, parity: int) -> list[Expression]:
+    def arriving(self, kernel: KernelValues, parity: int) -> list[Expression]:
         """The incoming populations, in a kernel that reads all fluids and scalars."""
         return self.incoming(kernel, parity, self.pointer_of("in"), self.grid.name)
 
-    def left(self, kernel: CellKernel) -> list[Expression]:
+    def left(self, kernel: KernelValues) -> list[Expression]:
         """The outgoing populations of the previous step, in such a kernel."""
         assert kernel.parity is not None  # outgoing populations are in places of a parity
         read = self.reader(kernel, f"f{self.suffix}", self.grid.name)
@@ -56,12 +60,12 @@ class ScalarKernels(FluidKernels):
     ) -> None:
         """Collide and store the populations; u: the velocity of the fluid, source: S."""
         unit = kernel.unit
-        rates = self.rates(kernel)
+        rates, S = self.rates(kernel), weights(self.lattice, unit * source)
         phi = unit * kernel.known[self.label]
-        g_star = self.model.collided(kernel, g, phi, u, unit * source, rates)
+        g_star = self.model.collided(kernel, g, phi, u, S, rates)
         if self.rounded:
             kept = sum(g) + unit * source
-            g_star = self.mass_kept(kernel, g_star, kept, f"leaves_{self.grid.name}")
+            g_star = self.mass_kept(kernel, g_star, kept, f"_{self.grid.name}")
         self.store_step(kernel, parity, g_star, self.pointer_of("out"))
 
 
@@ -113,7 +117,7 @@ class CarryingKernels(FluidKernels):
             each.store(kernel, (parity - 1) % self.layout.parities, g, f"f{each.suffix}")
         return kernel
 
-    def rates(self, kernel: CellKernel) -> dict[str, Expression]:
+    def rates(self, kernel: KernelValues) -> dict[str, Expression]:
         """{name: rate}, with that of the viscosity of the cell if it depends on scalars."""
         rates, nu = super().rates(kernel), self.model.nu
         if nu is None:
@@ -123,7 +127,7 @@ class CarryingKernels(FluidKernels):
         omega = kernel.let("omega_here", 1 / (here / self.lattice.cs2 + Rational(1, 2)))
         return self.model.collision.local_rates(rates, omega)
 
-    def flow(self, kernel: CellKernel) -> list[Expression]:
+    def flow(self, kernel: KernelValues) -> list[Expression]:
         """The velocity that carries the scalars, which includes half of the force."""
         model = self.model
         u = [symbol(f"u_{axis}") for axis in model.axes]
@@ -137,6 +141,7 @@ class CarryingDiagnostics(Diagnostics):
     """The diagnostic kernels of a fluid that carries scalars, whose fields are outputs."""
 
     fluid: CarryingKernels
+    equations = "phi = sum_i g_i"
 
     def all(self) -> list[KernelText]:
         """The kernels of the fields and sums of the fluid, and one for each scalar."""
@@ -144,17 +149,12 @@ class CarryingDiagnostics(Diagnostics):
         outputs = [self.output(k, p) for p in parities for k in range(self.output_count)]
         return [*super().all(), *outputs]
 
-    def output(self, k: int, parity: int) -> KernelText:
-        """The values of a scalar; 0 in solids that do not conduct it."""
-        kernel = self.fluid.block_kernel(f"output_{k}", "phi = sum_i g_i", parity)
-        kernel.optional = True
-        self._solid(kernel)
-        kernel.argument("derived_out", "real*")
-        values = [self.output_value(kernel, k, parity)]
-        if materials := self.fluid.scalars[k].model.materials:
-            conducts = materials.at(kernel).conducts
-            return self._stored(kernel, values, "solid && {1} < R(0.5)", conducts)
-        return self._stored(kernel, values)
+    def hidden(self, kernel: KernelText, k: int) -> tuple[str, *tuple[Expression, ...]]:
+        """Solid cells that do not conduct the scalar."""
+        materials = self.fluid.scalars[k].model.materials
+        if materials is None:
+            return ("solid",)
+        return "solid && {1} < R(0.5)", materials.at(kernel).conducts
 
     def sloped_values(self, kernel: KernelText, parity: int) -> list[Expression]:
         """The value of each scalar."""
@@ -186,3 +186,35 @@ class CarryingDiagnostics(Diagnostics):
     def output_value(self, kernel: KernelText, k: int, parity: int) -> Expression:
         """The value of scalar k in the cell of a kernel."""
         return scalar_values(kernel, self.fluid.scalars)[self.fluid.scalars[k].label]
+
+
+def scalar_model(case: Case, number: int) -> ScalarModel:
+    """The model of one scalar."""
+    scalar = case.scalars[number]
+    source = scalar.source_value(number, case.labels)
+    equations = scalar.lattice, scalar.collision, None, False
+    found = ScalarModel(*equations, number=number, label=scalar.label, given=source)
+    if not case.conductors:
+        return found
+    rates = tuple(scalar.collision.rates(1.0, scalar.lattice))
+    grid = case.layout.grid(case.lattice, 1, 1, 1)
+    assert isinstance(grid, Grid)  # scalars are carried in dense layouts, see Layout.conflicts
+    return replace(found, materials=Materials(material_grid(grid), found.suffix, rates))
+
+
+def carrying_kernels(
+    case: Case, options: Options, of_scalar: Callable[[Case], Options]
+) -> CarryingKernels:
+    """The kernels of the fluid; `of_scalar(view)`: the options of those of a scalar."""
+    (fluid,) = case.fluids
+    # A pair of cells reads populations only. With two scalars it needs so many registers that an
+    # H200 ran at 72 % of the copy bandwidth, and at 85 % with one cell per thread.
+    paired = options.paired and not case.conductors and len(case.scalars) == 1
+    scalars = tuple(
+        ScalarKernels(scalar_model(case, k), case.layout, of_scalar(case.of_scalar(k)))
+        for k in range(len(case.scalars))
+    )
+    equations = case.lattice, fluid.collision, forcing(case), case.precision.offset
+    pushed, nu = fluid.force is not None, case.viscosity_value
+    model = Carrying(*equations, scalars=scalars, buoyant=buoyant(case), pushed=pushed, nu=nu)
+    return CarryingKernels(model, case.layout, replace(options, paired=paired))

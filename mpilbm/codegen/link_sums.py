@@ -2,13 +2,10 @@
 
 from collections.abc import Iterator
 
-from mpilbm.codegen.kernels import FluidKernels
+from mpilbm.codegen.boundary_cell import BoundaryCell, Listed
+from mpilbm.codegen.entries import EntryText, listed
 from mpilbm.codegen.printer import c_text
-from mpilbm.codegen.text.entries import EntryText, listed
 from mpilbm.model.expressions import Expression
-from mpilbm.physics.boundaries import Condition
-
-CHUNKS = {"chunk_first": "int32*", "chunk_entry": "int32*", "chunk_sums": "double*"}
 
 
 class ChunkText(EntryText):
@@ -19,18 +16,16 @@ class ChunkText(EntryText):
 
     ahead = True  # else a GPU waits for the value of a link before it loads that of the next link
 
-    def __init__(
-        self, role: str, text: str, fluid: FluidKernels, boundary: Condition, parity: int
-    ) -> None:
-        super().__init__(role, text, fluid, parity, "other", "chunks")
-        self.lattice = fluid.lattice
-        self.stored = "AS_STORED({})" if fluid.layout.populations else "{}"
+    def __init__(self, of: Listed, text: str) -> None:
+        super().__init__(f"{of.name}_measured", text, of.fluid, of.parity, "other", "chunks")
+        self.lattice = of.fluid.lattice
+        self.stored = "AS_STORED({})" if of.fluid.layout.populations else "{}"
         self.wanted: dict[int, dict[str, Expression]] = {}
         self.unstaged()
-        if boundary.capabilities.per_link:
+        if of.boundary.capabilities.per_link:
             self.links += f" const int64 staged = {self.per_entry('start', 'int64*')};"
-        for name, type in (CHUNKS | {"values": "real*", "value": "int32*"}).items():
-            self.argument(name, type)
+        self.declare(chunk_first="int32*", chunk_entry="int32*", chunk_sums="double*")
+        self.declare(values="real*", value="int32*")
         self.written.add("chunk_sums")
 
     @property
@@ -53,9 +48,31 @@ class ChunkText(EntryText):
     def body(self) -> list[str]:
         """The links of an entry, one direction after another; then its sums are added."""
         lines, blocks, _ = self.by_direction({i: [*v.values()] for i, v in self.wanted.items()})
-        lines = [*self.entry.splitlines(), self.links, *self.places(), *lines]
+        lines = [*self.entry, self.links, *self.places(), *lines]
         lines += [f"double sum_{name} = 0;" for name in self.columns]
         for i, (block, values) in blocks.items():
             named = dict(zip(self.wanted[i], map(c_text, values), strict=True))
             lines += [f"if ({listed(i)}) {{", *block, *self.link(i, named), "}"]
         return lines + [f"total[{k}] += sum_{name};" for k, name in enumerate(self.columns)]
+
+
+class FluxText(ChunkText):
+    """A kernel that adds what the links of a list bring into the fluid in a step."""
+
+    @property
+    def columns(self) -> list[str]:
+        """The flux into the fluid."""
+        return ["flux"]
+
+    def link(self, i: int, values: dict[str, str]) -> Iterator[str]:
+        """C text that adds the incoming population less the outgoing one of the link."""
+        yield f"sum_flux += (double){self.stored.format(values['in'])} - (double)({values['out']});"
+
+
+def flux_kernel(of: Listed) -> FluxText:
+    """Sum g_i - g_out_opp(i) over the links of a list of a scalar."""
+    kernel = FluxText(of, "flux = g_i_in - g_opp_out")
+    cell = BoundaryCell(kernel, of)
+    for i, incoming in of.boundary.incoming(cell).items():
+        kernel.wanted[i] = {"in": incoming, "out": cell.left[cell.lattice.opp[i]]}
+    return kernel

@@ -1,4 +1,4 @@
-"""A kernel over cells whose CUDA text updates two neighbours along x with each thread."""
+"""Kernels of a step whose text is not that of one cell after another: of nodes, and of pairs."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -7,10 +7,75 @@ from sympy import Symbol
 
 from mpilbm.codegen.kernel_text import HEAD, KernelText
 from mpilbm.codegen.program import Access
-from mpilbm.codegen.text.parts import Statement, centre
-from mpilbm.layouts import AnyGrid, Offset
-from mpilbm.layouts.grid import CELL, CellNames, Grid
+from mpilbm.codegen.values import Statement, centre
+from mpilbm.layouts import HERE, AnyGrid, Place
+from mpilbm.layouts.cells import CELL, CellNames
+from mpilbm.layouts.grid import Grid
+from mpilbm.layouts.nodes import NodeGrid
 from mpilbm.model.expressions import Expression
+
+
+class NodeText(KernelText):
+    """A step of the nodes.
+
+    A CPU gathers the values of neighbours into line buffers and scatters results from them, so that
+    the computation in between uses whole vectors. A GPU reads and writes directly.
+    """
+
+    line_parameters = "NODE_LINE_PARAMETERS"
+
+    def __init__(self, role: str, equations: str, unit: int, parity: int):
+        super().__init__(role, "nodes", equations, unit, parity=parity, phase="collide")
+        self.fetched: list[str] = []  # C statements that fill line 0, 1, …
+        self.scattered: list[str] = []  # C statements that scatter line 0, 1, …
+
+    def read(self, name: str, pointer: str, grid: AnyGrid, place: Place) -> Symbol:
+        """Load a value; if it belongs to a neighbour, from a line buffer."""
+        value = super().read(name, pointer, grid, place)
+        if place.offset != HERE:
+            line = len(self.fetched)
+            self.loads[value] = f"LOAD_LINE{self._own}({pointer}, {grid.address(*place)}, {line})"
+            assert isinstance(grid, NodeGrid)  # a step of nodes has no dense fields
+            base, entry = grid.found(*place)
+            self.fetched.append(f"FETCH({pointer}, {base}, {entry}, {line});")
+        return value
+
+    def write(self, pointer: str, grid: AnyGrid, place: Place, *values: Expression) -> None:
+        """Store a value; if it belongs to a neighbour, in a line buffer."""
+        super().write(pointer, grid, place, *values)
+        if place.offset != HERE:
+            line, (_, expressions, _) = len(self.scattered), self.statements.pop()
+            there = f"{pointer}, {grid.address(*place)}, {line}"
+            self.do(f"STORE_LINE{self._own}({there}, {{0}});", *expressions, writes=pointer)
+            assert isinstance(grid, NodeGrid)  # a step of nodes has no dense fields
+            base, entry = grid.found(*place)
+            self.scattered.append(f"SCATTER({pointer}, {base}, {entry}, {line});")
+
+    def lines(self) -> int:
+        """The number of lines: as many as are gathered or scattered."""
+        return max(len(self.fetched), len(self.scattered), self._sent_slots())
+
+    def functions(self, declared: str) -> str:
+        """On CPUs, the functions that gather and scatter the lines of `count` nodes."""
+        if not self.lines():
+            return ""
+        sent = [str(one) for one in self.sent]
+        place = f"{self.line_parameters} int count, {HEAD['nodes']}, {declared}"
+        texts = [
+            f"INLINE void {self.name}_{way}({place})\n{{\n  {body}\n}}\n"
+            for way, body in (
+                ("fetch", "\n  ".join(self.fetched)),
+                ("send", "\n  ".join(self.scattered + sent)),
+            )
+        ]
+        return f"#ifndef ON_GPU\n{''.join(texts)}#endif\n"
+
+    def driver(self) -> str:
+        """The loop over nodes, in lines if there are line buffers."""
+        name, lines = self.name, self.lines()
+        if not lines:
+            return super().driver()
+        return f"FOR_NODE_LINES({name}_at, {name}_fetch, {name}_send, {lines})"
 
 
 class Field(NamedTuple):
@@ -38,29 +103,20 @@ class PairText(KernelText):
         super().__init__(role, "pairs", equations, unit, parity=parity, phase="collide")
         self.fields: dict[tuple[str, str], Field] = {}  # by the way of access and the grid's name
 
-    def read(
-        self, name: str, pointer: str, type: str, grid: AnyGrid, slot: int, offset: Offset,
-        cell: CellNames | None = None,
-    ) -> Symbol:  # fmt: skip
+    def read(self, name: str, pointer: str, grid: AnyGrid, place: Place) -> Symbol:
         """Load a value; keeps the field that holds it."""
         self._keep("read", pointer, grid)
-        return super().read(name, pointer, type, grid, slot, offset, cell)
+        return super().read(name, pointer, grid, place)
 
-    def write(
-        self, pointer: str, type: str, grid: AnyGrid, slot: int, offset: Offset,
-        expression: Expression, cell: CellNames | None = None, head: Expression = None,
-    ) -> None:  # fmt: skip
+    def write(self, pointer: str, grid: AnyGrid, place: Place, *values: Expression) -> None:
         """Store a value; keeps the field that holds it."""
         self._keep("write", pointer, grid)
-        super().write(pointer, type, grid, slot, offset, expression, cell, head)
+        super().write(pointer, grid, place, *values)
 
-    def send(
-        self, pointer: str, type: str, grid: AnyGrid, slot: int, expression: Expression,
-        head: Expression = None,
-    ) -> None:  # fmt: skip
+    def send(self, pointer: str, grid: AnyGrid, place: Place, *values: Expression) -> None:
         """Store a value past the cache of a CPU; keeps the field that holds it."""
         self._keep("write", pointer, grid)
-        super().send(pointer, type, grid, slot, expression, head)
+        super().send(pointer, grid, place, *values)
 
     def _keep(self, way: str, pointer: str, grid: AnyGrid) -> None:
         """Keep the field of an access; its grid is dense, because pairs are cells of a row."""

@@ -2,17 +2,17 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Self
 
 from sympy import Symbol
 
-from mpilbm.codegen.kernel_text import KernelText
+from mpilbm.codegen.kernel_text import KernelText, share
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.printer import c_text
 from mpilbm.codegen.program import Phase
-from mpilbm.codegen.text.cse import share
-from mpilbm.codegen.text.parts import Load, entry_place
+from mpilbm.codegen.values import Load, entry_place
 from mpilbm.layouts import Offset
-from mpilbm.layouts.grid import LISTED
+from mpilbm.layouts.cells import LISTED, CellNames
 from mpilbm.model.expressions import Expression
 
 OWN = "own"  # the position of the entry in the arrays of its own list
@@ -35,27 +35,31 @@ def listed(i: int) -> str:
 class EntryText(KernelText):
     """A kernel over entries; `incoming` of a direction is computed only if its link is listed."""
 
-    cell = LISTED
+    cell: CellNames = LISTED
     ahead = False  # whether the values of all directions are loaded before any is used
 
     def __init__(
-        self, role: str, equations: str, fluid: FluidKernels, parity: int,
-        phase: Phase = "boundary", over: str = "entries",
-    ):  # fmt: skip
+        self,
+        role: str,
+        equations: str,
+        fluid: FluidKernels,
+        parity: int,
+        phase: Phase = "boundary",
+        over: str = "entries",
+    ):
         super().__init__(role, over, equations, parity=parity, phase=phase)
         self.sizes(fluid.grid)
         self.listed = fluid.grid.over == "nodes"
         self.directions = fluid.lattice.Q
         self.grid_over = fluid.grid.over  # "cells" or "nodes": what `cells` lists
-        self.entry = entry_place(self.grid_over, self.cell, "cells[entry]")
+        self.entry = entry_place(self.grid_over, self.cell, "cells[entry]").splitlines()
         self.incoming: dict[int, Expression] = {}
         self.put: dict[int, str] = {}  # C text that stores an incoming population, {} its name
         self.target = ""  # the array that `put` writes
         # index of a value of the state: its value for the next step
         self.following: dict[str, Expression] = {}
         self.links = LINKS.format("entry")
-        for argument, type in LIST.items():
-            self.argument(argument, type)
+        self.declare(**LIST)
 
     def unstaged(self) -> None:
         """Remove the places in the staging array, for entries that are written directly."""
@@ -76,9 +80,20 @@ class EntryText(KernelText):
         """Declare an array of the list's own; returns the C text of the entry's value."""
         if "own_first" not in self.arguments:
             self.argument("own_first", "int64")
-            self.entry = f"const int64 {OWN} = entry - own_first;\n{self.entry}"
-        self.argument(name, type)
-        return f"{name}[{OWN}]"
+            self.entry.insert(0, f"const int64 {OWN} = entry - own_first;")
+        self.argument(name + self.end, type)
+        return f"{name}{self.end}[{OWN}]"
+
+    def inwards(self, k: int) -> Self:
+        """This kernel with the k-th cell inwards along the normal as its cell.
+
+        Names of its values end in `_in1` or `_in2`. Accesses are recorded as those of the entry's
+        own cell: both cells belong to the same slab, so the halo exchange is the same.
+        """
+        inner = self.at(CellNames.suffixed(f"_in{k}"), f"_in{k}")
+        cells = inner.per_entry("cells", "int64*")
+        self.entry += entry_place(self.grid_over, inner.cell, cells).splitlines()
+        return inner
 
     def state(self, k: int, count: int) -> str:
         """C text of the index of value k of the entry's state."""
@@ -87,7 +102,7 @@ class EntryText(KernelText):
 
     def body(self) -> list[str]:
         """Values that only one direction uses are computed inside its block."""
-        lines = [*self.entry.splitlines(), self.links]
+        lines = [*self.entry, self.links]
         if not self.incoming:
             return lines + super().body()
         each = {i: [value] for i, value in self.incoming.items()}

@@ -1,1 +1,0 @@
-"""Kernels of coupled fluids: the fields of a cell and the collisions that use them."""

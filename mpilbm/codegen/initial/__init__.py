@@ -1,1 +1,0 @@
-"""The kernel of the initial fields: `tables` (formulas to tables) and `kernel` (its text)."""

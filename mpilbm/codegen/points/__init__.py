@@ -1,1 +1,0 @@
-"""The kernels that compute fields at listed cells."""

@@ -1,1 +1,0 @@
-"""The kernels of a fluid that carries scalars."""

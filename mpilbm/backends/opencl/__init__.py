@@ -123,7 +123,8 @@ class OpenclDevice(GpuDevice):
         size = _whole(int(count) * np.dtype(dtype).itemsize)
         with self._allocating(size):
             array, bulk = self._empty(int(count), dtype), self._streams["bulk"]
-            self.cl.enqueue_fill_buffer(bulk.queue, array.buffer, np.zeros(UNIT // 8), 0, size)
+            fill = self.cl.enqueue_fill_buffer
+            bulk.enqueued(fill(bulk.queue, array.buffer, np.zeros(UNIT // 8), 0, size))
         bulk.synchronize()  # other queues may use it immediately
         return array
 
@@ -192,13 +193,15 @@ class OpenclDevice(GpuDevice):
         if not on_host:
             offsets = {"src_offset": source.offset, "dst_offset": target.offset}
             ends = target.buffer, source.buffer
-            self.cl.enqueue_copy(stream.queue, *ends, byte_count=target.nbytes, **offsets)
+            done = self.cl.enqueue_copy(stream.queue, *ends, byte_count=target.nbytes, **offsets)
+            stream.enqueued(done)
             return
         to_host = on_host[0] is target
         place = {"src_offset": source.offset} if to_host else {"dst_offset": target.offset}
         wait = not self._is_pinned(on_host[0])
         ends = (target, source.buffer) if to_host else (target.buffer, source)
         done = self.cl.enqueue_copy(stream.queue, *ends, is_blocking=wait, **place)
+        stream.enqueued(done)
         if not wait:
             stream.keep(done)
 

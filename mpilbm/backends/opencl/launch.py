@@ -183,7 +183,8 @@ class OpenclLaunch(GpuLaunch):
         device = self._compiled.device
         try:
             for function, items, group in calls:
-                device.cl.enqueue_nd_range_kernel(stream.queue, function, items, group)
+                run = device.cl.enqueue_nd_range_kernel
+                stream.enqueued(run(stream.queue, function, items, group))
         except device.cl.Error as error:
             raise MpilbmError(f"{device.name}: kernel {self._kernel.name}: {error}") from error
 

@@ -70,16 +70,26 @@ class OpenclStream:
         self.queue = cl.CommandQueue(context, device)
         self._context, self._device = context, device
         self._copies: deque[Any] = deque()
+        self._last: Any = None  # the event of the last command; None after a barrier
 
-    def marker(self) -> Point:
-        """A point after all work enqueued so far, which the device begins."""
-        point = Point(self._cl, self._cl.enqueue_marker(self.queue))
+    def enqueued(self, event: Any) -> None:
+        """Note the event of a command that was enqueued, which is now the last one."""
+        self._last = event
+
+    def point(self) -> Point:
+        """A point after all work enqueued so far, which the device begins.
+
+        It is the event of the last command where there is one. NVIDIA's driver completes a marker
+        only after the kernels that other queues run at the time, so that an exchange would wait
+        for the kernel that should hide it.
+        """
+        event = self._cl.enqueue_marker(self.queue) if self._last is None else self._last
         self.queue.flush()
-        return point
+        return Point(self._cl, event)
 
     def record(self, timed: bool = False) -> OpenclEvent:
         """An event after all work enqueued so far."""
-        point = self.marker()
+        point = self.point()
         return OpenclEvent(self, point, self._time_of(point) if timed else None)
 
     @cached_property
@@ -100,13 +110,18 @@ class OpenclStream:
         timed = Point(self._cl, fill(queue, mark, MARK, 0, MARK.nbytes, wait_for=[point.event]))
         queue.flush()
         # Otherwise the next kernel could occupy the device, and delay the fill until its end.
-        self._cl.enqueue_barrier(self.queue, wait_for=[timed.event])
+        self._barrier(timed)
         return timed
 
     def wait(self, event: Any) -> None:
         """Work enqueued from now on runs after that event of the same device."""
         if event.queue is not self.queue:
-            self._cl.enqueue_barrier(self.queue, wait_for=[event.point.event])
+            self._barrier(event.point)
+
+    def _barrier(self, point: Point) -> None:
+        """Work enqueued from now on runs after a point."""
+        self._cl.enqueue_barrier(self.queue, wait_for=[point.event])
+        self._last = None
 
     def flush(self) -> None:
         """Let the enqueued work begin."""
@@ -114,7 +129,7 @@ class OpenclStream:
 
     def synchronize(self) -> None:
         """Wait on the host until all enqueued work is done."""
-        self.wait_for(self.marker())
+        self.wait_for(self.point())
         self._copies.clear()
 
     def keep(self, copy: Any) -> None:

@@ -81,6 +81,7 @@ class Device:
     unified    whether the host can access arrays of the device
     no_ipc     why the devices of two ranks cannot exchange by `cuda_ipc`; empty if they can
     copied_bytes  of a copy that measures the bandwidth, more than all caches hold
+    prioritizes  whether kernels of the stream "edge" run before those of "bulk" that wait, too
     opaque     whether its arrays have no address: MPI and the functions of NumPy cannot use them
     warning    what users need to know about this device: slower than it could be, or other bits
     """
@@ -97,6 +98,7 @@ class Device:
     unified: bool = False
     no_ipc: str = ""
     copied_bytes: int = 2**31
+    prioritizes: bool = True
     opaque: bool = False
     warning: str = ""
     _streams: Mapping[str, Stream]

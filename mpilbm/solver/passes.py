@@ -53,6 +53,7 @@ class Pass:
     ):
         self.offered, self.planes = offered, grid.interior
         self.edge, self.bulk = context.device.stream("edge"), context.bulk
+        self.in_order = not context.device.prioritizes
         self.launch, self.exchange = launch, exchange
         first, end = grid.interior
         beside = context.slab.lower, context.slab.upper
@@ -95,6 +96,8 @@ class Pass:
         for planes in self.edges:
             self.launch(self.edge, *planes)
         ready = self.edge.record(timed)
+        if self.in_order:
+            self.bulk.wait(ready)  # otherwise the bulk kernel could occupy the device first
         self.launch(self.bulk, *self.inner)
         done = self.bulk.record(timed) if timed else None
         self.exchange.start(ready)

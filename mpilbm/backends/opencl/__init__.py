@@ -73,7 +73,7 @@ class Opencl(Backend):
 class OpenclDevice(GpuDevice):
     """A device with a context and three in-order queues, none of which has priority."""
 
-    kind, opaque = "opencl", True
+    kind, opaque, prioritizes = "opencl", True, False
     _streams: dict[str, OpenclStream]
 
     def __init__(self, device: Any, fused: bool):

@@ -66,7 +66,7 @@ PLACES = {
     "step": (Solver, "step", 13),
     "outputs": (Writers, "write", 7),
     "sampling": (MonitorWriter, "write", 3),
-    "row": (MonitorWriter, "_write", 2),
+    "row": (MonitorWriter, "add_rows", 2),
     "background": (Background, "settle", 9),
     "checkpoint": (Background, "begin", 1),
     "start": (Writers, "write", 0),

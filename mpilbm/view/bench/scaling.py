@@ -91,6 +91,14 @@ def everything(comm: Communicator) -> dict[str, Any]:
     }
 
 
+def on_device(series: Series, backend: str, index: int | None) -> Series:
+    """The series on the device that this rank uses in a run of all ranks."""
+    same = [f"backend.name='{backend}'"]
+    if index is not None:
+        same.append(f"backend.device={index}")
+    return replace(series, backend=None, overrides=(*series.overrides, *same))
+
+
 @dataclass(frozen=True)
 class Scaling:
     """The variants of a series on all ranks, and on each rank by itself, on its own device.
@@ -121,10 +129,7 @@ class Scaling:
         """The results of one rank alone, and of the link between the ranks."""
         case = self.series.typed(variant, Path("box.toml"), comm)
         _, device = open_device(case.backend, comm)
-        same = [f"backend.name='{row['backend']}'"]  # as in the run of all ranks
-        if device.index is not None:
-            same.append(f"backend.device={device.index}")
-        own = replace(self.series, backend=None, overrides=(*self.series.overrides, *same))
+        own = on_device(self.series, row["backend"], device.index)
         *sides, last = row["size"]
         tiny = (TINY,) * dimensions(variant)
         found: dict[str, Any] = {

@@ -10,7 +10,7 @@ from support.commands import call, refused
 from mpilbm.case.case import parse_case
 from mpilbm.run.preflight.slabs import Model
 from mpilbm.view.bench import exchange_time
-from mpilbm.view.bench.scaling import Scaling
+from mpilbm.view.bench.scaling import on_device
 from mpilbm.view.bench.variants import Series, tomllib
 
 SMALL = ("--lattice", "D2Q9", "--steps", "2", "--backend", "cpu")
@@ -64,9 +64,9 @@ def test_a_duct_is_that_of_the_paper(measured):
 
 def test_a_rank_alone_keeps_the_device_that_it_has_among_all():
     """Which is not that of its local rank where each rank sees a single GPU."""
-    scaling = Scaling("weak", Series((), overrides=("fluid.viscosity=0.1",)))
+    given = Series((), overrides=("fluid.viscosity=0.1",))
     for index, device in ((0, ["backend.device=0"]), (None, [])):
-        series = scaling._own_device({"backend": "any"}, SimpleNamespace(index=index))
+        series = on_device(given, "any", index)
         assert list(series.overrides) == ["fluid.viscosity=0.1", "backend.name='any'", *device]
 
 

@@ -109,7 +109,7 @@ def test_who_looks_between_changes_nothing(case, slabs):
             solver.sums()
             solver.fields(("rho", "u", "vorticity"), 0, solver.slab.planes)
             solver.read_state(label, 0, solver.slab.planes)
-            solver.coupled.look()
+            solver.state.look()
 
     world = NcclWorld(slabs) if slabs > 1 else Alone()
     played = Cluster(case, slabs, Recorder, world).start()

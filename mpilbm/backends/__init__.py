@@ -162,7 +162,8 @@ class Device:
         `before` is called before each copy: a barrier makes all ranks copy at the same time.
         `most`: bytes of a copy instead of `copied_bytes`, for a faster and less exact measurement.
         """
-        count = min(most or self.copied_bytes, self.memory()[0] // self.sharing // 4)
+        share = 8 if self.kind == "cpu" else 4
+        count = min(most or self.copied_bytes, self.memory()[0] // self.sharing // share)
         source, target = self.allocate(count, np.uint8), self.allocate(count, np.uint8)
         self.copy(source, target)  # maps the pages of main memory
         bulk, times = self.stream("bulk"), []

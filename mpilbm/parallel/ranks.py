@@ -27,10 +27,16 @@ GRACE = 0.5
 
 
 class Serial:
-    """The one rank of a run without MPI, with the calls of a communicator that mpilbm uses."""
+    """The one rank of a run without MPI, with the calls of mpi4py that mpilbm and plug-ins use."""
 
     rank = 0
     size = 1
+
+    def Get_rank(self) -> int:  # noqa: N802, D102
+        return self.rank
+
+    def Get_size(self) -> int:  # noqa: N802, D102
+        return self.size
 
     def bcast(self, value: Any, root: int = 0) -> Any:  # noqa: D102
         return value
@@ -40,6 +46,9 @@ class Serial:
 
     def allgather(self, value: Any) -> list[Any]:  # noqa: D102
         return [value]
+
+    def allreduce(self, value: Any, op: Any = None) -> Any:  # noqa: D102
+        return value
 
     def barrier(self) -> None:  # noqa: D102
         pass

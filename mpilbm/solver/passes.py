@@ -33,6 +33,7 @@ class Pass:
     exchange                      start |========== arrival() =======|arrived|
     ```
 
+    The edge stream has priority. On devices without priorities the bulk planes wait for `ready`.
     There are as many edge planes at a face as the neighbour's ghost layer has planes; none at walls
     and where planes wrap around: there all planes are bulk planes, in one launch. Edge and bulk
     planes run the same kernel. No cell accesses values that another cell writes in the same pass,

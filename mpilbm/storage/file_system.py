@@ -115,6 +115,9 @@ DEFAULTS = ["0", "1"]  # stripe counts of a folder that nobody has set
 def spread(directory: Path, ranks: int, mounts: Path = MOUNTS) -> str:
     """Set the stripe count of a folder on Lustre for files of many ranks; to be called by one rank.
 
+    Lustre keeps a file on as many of its targets as the file has stripes. By default this is one,
+    whose bandwidth all ranks would share. The count applies to files created in the folder later.
+
     Returns a line for the user: the command that was executed, or the one to execute where `lfs`
     is missing or fails; "" if nothing is to do. A folder with more stripes, or with a layout of
     several components, keeps its layout.

@@ -128,7 +128,7 @@ def _remove(folder: Path) -> None:
         folder.rmdir()
 
 
-PATTERN = "checkpoint_*.h5"
+PATTERN = "checkpoint_*.h5"  # checkpoint_<step>.h5, the step with at least nine digits
 
 
 def existing(directory: Path | str) -> list[tuple[int, Path]]:

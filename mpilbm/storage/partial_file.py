@@ -9,18 +9,30 @@ Nothing here is collective: `planes` decides which rank calls what.
 import errno
 import os
 import shutil
+import zlib
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 
 from mpilbm.core.errors import FileSystemError
-from mpilbm.core.files.file_digest import DamagedFileError, Extent, compare, opened, verify
+from mpilbm.core.files.file_digest import (
+    DamagedFileError,
+    Extent,
+    compare,
+    opened,
+    piece_sums,
+    trailer,
+    verify,
+)
 from mpilbm.core.files.hdf5 import open_file
+from mpilbm.parallel.communicator import Communicator
 from mpilbm.storage.files import (
     fresh,
     partial_of,
@@ -33,20 +45,6 @@ from mpilbm.storage.files import (
 
 if TYPE_CHECKING:
     import h5py
-from dataclasses import dataclass
-from math import prod
-from typing import TYPE_CHECKING, Any
-
-from numpy.typing import DTypeLike
-
-if TYPE_CHECKING:
-    import h5py
-
-    from mpilbm.parallel.communicator import Communicator
-import zlib
-
-from mpilbm.core.files.file_digest import piece_sums, trailer
-from mpilbm.parallel.communicator import Communicator
 
 METADATA_BYTES = 1 << 20
 

@@ -114,7 +114,7 @@ def parsed(lines: Sequence[str]) -> tuple[int | None, list[Entry]]:
 
 
 BEFORE = "_before_[0-9]{9,}(_[0-9]{1,8})?"  # the part that is inserted, as a regular expression
-SERIES = ".series"  # of a file with the names of others, see outputs.images.series
+SERIES = ".series"  # of a file with the names of others, see outputs/images/vtkhdf.py
 
 
 def set_aside(paths: Sequence[Path], last: int, what: str) -> None:

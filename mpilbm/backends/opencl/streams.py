@@ -39,16 +39,16 @@ class OpenclEvent:
 
     def __init__(self, stream: "OpenclStream", point: Point, timed: Point | None):
         self.queue, self.point = stream.queue, point
-        self._wait, self._timed, self._last = stream.wait_for, timed, timed or point
+        self._wait, self._timed, self.end = stream.wait_for, timed, timed or point
 
     def synchronize(self) -> None:
         """Wait on the host until the device has reached this point."""
-        self._wait(self._last)
+        self._wait(self.end)
 
     @property
     def done(self) -> bool:
         """Whether the device has reached this point."""
-        return self._last.done
+        return self.end.done
 
     def seconds_since(self, earlier: "OpenclEvent") -> float:
         """Seconds on the device from another event to this one; both recorded with `timed`."""
@@ -62,7 +62,7 @@ class OpenclEvent:
 class OpenclStream:
     """An in-order queue. Times are taken in a second queue, because profiling delays kernels.
 
-    `waiting(point)`: waits on the host.
+    One thread at a time enqueues work. `waiting(point)`: waits on the host.
     """
 
     def __init__(self, cl: Any, context: Any, device: Any, waiting: Callable[[Point], None]):
@@ -70,11 +70,13 @@ class OpenclStream:
         self.queue = cl.CommandQueue(context, device)
         self._context, self._device = context, device
         self._copies: deque[Any] = deque()
-        self._last: Any = None  # the event of the last command; None after a barrier
+        # Events after which all work enqueued so far is done: that of the last command, after a
+        # barrier also those that it waits for.
+        self._ends: list[Any] = []
 
     def enqueued(self, event: Any) -> None:
         """Note the event of a command that was enqueued, which is now the last one."""
-        self._last = event
+        self._ends = [event]
 
     def point(self) -> Point:
         """A point after all work enqueued so far, which the device begins.
@@ -83,7 +85,7 @@ class OpenclStream:
         only after the kernels that other queues run at the time, so that an exchange would wait
         for the kernel that should hide it.
         """
-        event = self._cl.enqueue_marker(self.queue) if self._last is None else self._last
+        event = self._ends[0] if len(self._ends) == 1 else self._cl.enqueue_marker(self.queue)
         self.queue.flush()
         return Point(self._cl, event)
 
@@ -106,8 +108,8 @@ class OpenclStream:
         The device must do something there: drivers have no times of markers.
         """
         queue, mark = self._clock
-        fill = self._cl.enqueue_fill_buffer
-        timed = Point(self._cl, fill(queue, mark, MARK, 0, MARK.nbytes, wait_for=[point.event]))
+        ends, fill = self._ends or [point.event], self._cl.enqueue_fill_buffer
+        timed = Point(self._cl, fill(queue, mark, MARK, 0, MARK.nbytes, wait_for=ends))
         queue.flush()
         # Otherwise the next kernel could occupy the device, and delay the fill until its end.
         self._barrier(timed)
@@ -116,12 +118,12 @@ class OpenclStream:
     def wait(self, event: Any) -> None:
         """Work enqueued from now on runs after that event of the same device."""
         if event.queue is not self.queue:
-            self._barrier(event.point)
+            self._barrier(event.end)  # a kernel that began before it could delay a time
 
     def _barrier(self, point: Point) -> None:
         """Work enqueued from now on runs after a point."""
         self._cl.enqueue_barrier(self.queue, wait_for=[point.event])
-        self._last = None
+        self._ends = [*self._ends, point.event]
 
     def flush(self) -> None:
         """Let the enqueued work begin."""

@@ -41,7 +41,7 @@ def point_bytes(case: Case, names: Iterable[str], points: int) -> int:
 class FilledNodes:
     """Listed nodes: the stored cells that they need, and their values.
 
-    The values are those of outputs/images/staggered_fill.py, which explains them.
+    The values are those of `filled` in outputs/core/fields.py, which explains them.
 
     nodes   int (n, 3): plane, row and x; plane 0 is plane `first` of the box
     size    rows and stored cells of a row

@@ -103,7 +103,7 @@ def _fallbacks(lists: Sequence[EntryList]) -> dict[tuple[str, str], int]:
 
 
 def _marked(lists: Sequence[EntryList]) -> dict[str, Ints]:
-    """Flags at boundaries with a property, {name: int64 (n,)}.
+    """Cells at boundaries with a property, {name: int64 (n,)}.
 
     driven  the boundary may drive the fluid
     given   the boundary prescribes a velocity through a face
@@ -216,7 +216,7 @@ def _solid(
 
 
 def _narrow(window: Flags, walls: list[Padding], dimensions: int) -> Flags:
-    """Flags in narrow channels of a block; the window has WIDEST more planes on each side."""
+    """Cells in narrow channels of a block; the window has WIDEST more planes on each side."""
     planes = len(window) - 2 * WIDEST
     solid = window[WIDEST : WIDEST + planes]
     found = _between({step: window[WIDEST + step :][:planes] for step in STEPS})

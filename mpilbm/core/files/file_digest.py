@@ -9,7 +9,7 @@ file. HDF5 ignores bytes after its own end of the file, and removes them when it
 writing.
 
 The digest of a table to which rows are added has gaps in place of the rows, which have checksums of
-their own, see storage/tables.
+their own, see storage/tables.py.
 
 Several ranks share the verification: each verifies the same part of every extent. Of a dataset it
 thus reads the planes of its own slab, and the file is read once in total.

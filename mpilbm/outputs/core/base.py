@@ -52,7 +52,7 @@ class Schedule(Parameters):
 
 
 class KernelNeeds(Parameters):
-    """What an output needs from kernels and geometry, by default nothing; see model/needs.py."""
+    """What an output needs from kernels and geometry, by default nothing; see model/box.py."""
 
     # Whether it needs the kernels of codegen.statistics.
     samples_flow: ClassVar[bool] = False

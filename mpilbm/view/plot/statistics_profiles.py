@@ -42,7 +42,7 @@ class WallProfile:
     y         y+, (m,)
     columns   "Uplus" and stresses such as "uu", (m,) each
     u_tau     in lattice units, and `source`, where it is from
-    re_tau    u_tau h / nu; h is the thickness of the flow, see case/wall_units.py
+    re_tau    u_tau h / nu; h is the thickness of the flow, see case/driving.py
     flow, normal, third   axes; `third` is None in 2D
     """
 

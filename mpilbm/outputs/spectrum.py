@@ -97,7 +97,7 @@ class Spectrum(Scheduled):
         return (1 << 16) + 8 * ((times + 1) * (4 * shells + 5))
 
     def stages(self, case: "Case") -> bool:
-        """Always: the host gets copies of u."""
+        """True: the host gets copies of u."""
         return True
 
     def host_bytes(self, case: "Case", planes: int) -> int:

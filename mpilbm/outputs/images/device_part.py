@@ -74,7 +74,7 @@ class PartSource:
     """A Source of planes of the part, or of the sums over blocks of it.
 
     `group` planes are added to one, beginning at the local plane `first`; 1: each plane is one.
-    The order of all sums is that of means.py: the bits are those of NumPy on the host.
+    The order of all sums is that of part.py: the bits are those of NumPy on the host.
     """
 
     def __init__(self, owner: "DevicePart", group: int, first: int):

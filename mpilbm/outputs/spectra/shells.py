@@ -210,7 +210,7 @@ def distribute(
 
 
 def with_transfer(comm: Communicator, shells: Shells, local: list[Waves]) -> Real | None:
-    """The rows of `distributed.spectra`, and the transfer, (4, count), on rank 0. Collective.
+    """The rows of `spectra`, and the transfer, (4, count), on rank 0. Collective.
 
         transfer = sum Re(conj(v(k)).(v x omega)(k)),    omega = curl v
 
@@ -219,6 +219,12 @@ def with_transfer(comm: Communicator, shells: Shells, local: list[Waves]) -> Rea
     over all shells is 0 up to rounding, since v.(v x omega) = 0 in each cell. The pressure and the
     gradient of v.v / 2 do not appear, because v has no divergence. Overwrites `local`.
     [Orszag 1971, J. Atmos. Sci. 28, 1074; Pope 2000, section 6.4]
+
+    ```
+    columns along z  u(k) | spectra; v = part of u without divergence and short waves; omega
+    planes           v, omega in the cells | v x omega | along x and y
+    columns along z  v(k), (v x omega)(k) | shells
+    ```
     """
     D = len(local)
     products = [np.empty_like(each) for each in local]

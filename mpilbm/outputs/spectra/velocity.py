@@ -43,7 +43,7 @@ def box_problems(case: "Case") -> list[str]:
 def host_bytes(case: "Case", planes: int, transfer: bool = False) -> int:
     """Bytes of the host during a transform: waves, and a block of columns or of planes.
 
-    An upper bound, checked with tracemalloc; `transfer`: see transfer.with_transfer.
+    An upper bound, checked with tracemalloc; `transfer`: see shells.with_transfer.
     """
     D, (all_planes, rows, nx) = case.dimensions, case.shape
     columns = rows * (nx // 2 + 1)

@@ -81,7 +81,8 @@ def read_table(path: Path, verify: bool = False) -> Table:
         raise CommandError(f"{path}: {what} {error.number} is damaged: {error}") from None
     except (OSError, ValueError) as error:
         problem = getattr(error, "strerror", None) or error
-        raise CommandError(f"{path}: cannot be read as a table: {problem}") from None
+        fix = "restore the file, or run the case again"
+        raise CommandError(f"{path}: cannot be read as a table: {problem}; {fix}") from None
 
 
 def last_rows(path: Path, most: int) -> tuple[str, list[str]]:

@@ -11,7 +11,7 @@ from typing import Any
 from mpilbm.core.errors import CommandError, FileSystemError
 
 FOLDER = Path(__file__).parent / "new" / "cases"
-BUILT_IN = "cavity"  # the commented case of template.py
+BUILT_IN = "cavity"  # the commented case below
 
 
 @cache

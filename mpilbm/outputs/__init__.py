@@ -1,8 +1,8 @@
 """The outputs of a run, one module each, written at the steps at which they are due.
 
 A class that derives from `Output` says what an output samples and writes, when, with which kernels,
-and with how much memory. Its `open` returns the writer of a run. To add an output, add a module with
-a class that derives from `Output` and is registered.
+and with how much memory. Its `open` returns the writer of a run. To add an output, add a module
+with a class that derives from `Output` and is registered.
 """
 
 from collections import deque

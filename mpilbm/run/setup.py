@@ -8,6 +8,7 @@ import numpy as np
 from mpilbm import backends, codegen
 from mpilbm.case.velocity_bounds import require_forces
 from mpilbm.codegen.program import POINTS
+from mpilbm.core.registry import make
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.ranks import local_rank
@@ -46,7 +47,13 @@ def build_solver(
     place = local_rank(comm)
     room = min(comm.allgather(device.share or device.memory()[0] // device.sharing))
     largest = max(slabs, key=lambda slab: slab.planes)
-    layout, why_layout = on_root(comm, layout_choice.choose, case, device.kind, largest, room)
+
+    def chosen() -> tuple[dict[str, Any], str]:  # as a table: classes of users may not be pickled
+        layout, why = layout_choice.choose(case, device.kind, largest, room)
+        return layout.model_dump(), why
+
+    table, why_layout = on_root(comm, chosen)
+    layout = make("layouts", table)
     case = case.model_copy(update={"layout": layout})
     slab = slabs[comm.rank]
     together(comm, _require, case, device, slab)

@@ -98,11 +98,11 @@ def start(request: Request, stack: ExitStack) -> Started:
             say("there is no checkpoint yet: starting from step 0")
         together(comm, solver.fill)
         solver.settle()
+    bounds = together(comm, solver.own_bounds)
+    solver.watch(of_box(solver.case, comm.allgather(bounds)))
     if folder is not None:
         for note in on_root(comm, _set_aside, folder, step, restart == "auto"):
             say(note)
-    bounds = together(comm, solver.own_bounds)
-    solver.watch(of_box(solver.case, comm.allgather(bounds)))
     context = Context(
         case=solver.case,
         slab=solver.slab,

@@ -6,6 +6,7 @@ import pytest
 from support.outputs_cases import make_case
 
 import mpilbm
+from mpilbm.core import registry
 from mpilbm.core.errors import OtherRankError
 from mpilbm.parallel.agree import on_root
 from mpilbm.solids import build
@@ -131,3 +132,22 @@ def test_messages_are_kept_by_rank_0(comm, capfd):
     assert bool(sim.messages) == (comm.rank == 0)
     assert capfd.readouterr() == ("", "")
     assert on_root(comm, lambda: sim.messages[-1]).startswith(f"{comm.size} rank")
+
+
+def test_the_class_of_a_layout_may_be_local_to_a_function(comm):
+    """Such a class cannot be pickled, so that ranks exchange its table."""
+    own = {kind: dict(found) for kind, found in registry._classes.items()}
+
+    @registry.register("layouts", "of_a_function")
+    class OfAFunction(type(registry.make("layouts", "ab"))):
+        pass
+
+    try:
+        with mpilbm.Simulation(flow("of_a_function"), comm) as sim:
+            sim.run(2)
+            mine = sim.sums()
+        with mpilbm.Simulation(flow("ab"), comm) as sim:
+            sim.run(2)
+            assert sim.sums() == mine
+    finally:
+        registry._classes.update(own)

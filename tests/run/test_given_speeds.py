@@ -9,6 +9,7 @@ from support.runs import run_case, summary
 from mpilbm.case.velocity_bounds import fastest
 from mpilbm.run import steady
 from mpilbm.run.checks.outlets import inlets, outlets, still
+from mpilbm.run.checks.places import place
 from mpilbm.run.checks.speeds import bounded
 from mpilbm.run.simulation import Simulation
 
@@ -213,3 +214,9 @@ def test_a_flow_between_bodies_may_be_fast():
         sim.run(6 * EVERY)
         assert sim.march.context.totals.fastest > 0.05
         assert not [each for each in sim.findings if each.message.startswith("by step")]
+
+
+def test_the_place_of_a_cell_names_both_faces_of_an_axis_of_one_cell():
+    walls = {"name": "bounce_back", "where": ["x-", "x+", "y-", "y+", "z-", "z+"]}
+    case = make_case((8, 8, 1), [], boundary=[walls], domain={"size": [8, 8, 1]})
+    assert "at x- and z- and z+ ('bounce_back')" in place(case, (0, 3, 0)).text

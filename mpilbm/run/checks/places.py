@@ -70,8 +70,8 @@ def place(case: Case, node: Sequence[int]) -> Place:
     plane, row, x = node
     cell = (x, plane) if case.dimensions == 2 else (x, row, plane)
     text = f"cell ({', '.join(map(str, cell))})"
-    ends = [{0: "-", n - 1: "+"} for n in case.domain.size]
-    at = [f"{axis}{end[k]}" for axis, k, end in zip("xyz", cell, ends, strict=False) if k in end]
+    sides = zip("xyz", cell, case.domain.size, strict=False)
+    at = [f"{a}{s}" for a, k, n in sides for s, end in (("-", 0), ("+", n - 1)) if k == end]
     faces = [face for face in closed_faces(case) if face in at]
     here = {
         f"boundary.{k}": each.name

@@ -103,7 +103,7 @@ def _fits(case: Case, slabs: tuple[Slab, ...], gpu_memory: float | None, report:
 
 
 def _inspected(case: Case) -> tuple[build.Survey, list[diagnose.Diagnosis], np.ndarray]:
-    """The survey of all cells, the diagnoses, and memory.plan.more_bytes of all planes.
+    """The survey of all cells, the diagnoses, and memory_plan.more_bytes of all planes.
 
     Raises CaseError for an invalid geometry.
     """

@@ -181,7 +181,7 @@ def memory(
 ) -> dict[str, int]:
     """Bytes of a rank's arrays by content; `on_host`: its device uses the memory of the host.
 
-    `more` is memory.plan.more_bytes of all planes of the box.
+    `more` is memory_plan.more_bytes of all planes of the box.
     """
     need = bytes_needed(case, slab, around(slab, survey, case.ghost))
     lists, forces, walls = (int(n) for n in more[slab.begin : slab.end].sum(axis=0))

@@ -16,7 +16,7 @@ from mpilbm.backends.gpu import launch as launch_shapes
 from mpilbm.codegen.program import Argument, Kernel, Program
 from mpilbm.core import registry
 from mpilbm.core.errors import CaseError
-from mpilbm.run.preflight.devices import devices as installed
+from mpilbm.run.preflight import devices as installed
 
 
 @pytest.fixture(autouse=True)

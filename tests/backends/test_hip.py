@@ -23,7 +23,7 @@ from mpilbm.backends.opencl import devices
 from mpilbm.case.case import parse_case
 from mpilbm.core import registry
 from mpilbm.core.errors import CaseError
-from mpilbm.run.preflight.devices import devices as inspected
+from mpilbm.run.preflight import devices as inspected
 
 CASES = {label(choice): tables(**choice) for choice in every_value(OPTIONS, defined, pairs=())}
 QUICK = tables("D2Q9", "ab", "entropic", "periodic", "single")

@@ -206,7 +206,8 @@ def test_memory_follows_the_fluid(streaming, tmp_path):
         assert tables_bytes == grid.table_bytes
         survey = build.survey(case)
         assert rank_memory.around(slab, survey, case.ghost).tolist() == shape.around.tolist()
-        needs = rank_memory.memory(case, slab, survey)
+        more = np.zeros((case.shape[0], 3), np.int64)  # without the arrays of boundaries
+        needs = rank_memory.memory(case, slab, survey, more, on_host=False)
         assert needs["populations"] == case.layout.buffers * 4 * grid.count
         assert needs["neighbours"] == grid.table_bytes
         found.append(needs["populations"] + needs["neighbours"])

@@ -81,6 +81,7 @@ class Device:
     unified    whether the host can access arrays of the device
     no_ipc     why the devices of two ranks cannot exchange by `cuda_ipc`; empty if they can
     copied_bytes  of a copy that measures the bandwidth, more than all caches hold
+    copied_share  such a copy takes at most 1 / copied_share of the free memory of a rank
     prioritizes  whether kernels of the stream "edge" run before those of "bulk" that wait, too
     opaque     whether its arrays have no address: MPI and the functions of NumPy cannot use them
     warning    what users need to know about this device: slower than it could be, or other bits
@@ -98,6 +99,7 @@ class Device:
     unified: bool = False
     no_ipc: str = ""
     copied_bytes: int = 2**31
+    copied_share: int = 4
     prioritizes: bool = True
     opaque: bool = False
     warning: str = ""
@@ -162,8 +164,8 @@ class Device:
         `before` is called before each copy: a barrier makes all ranks copy at the same time.
         `most`: bytes of a copy instead of `copied_bytes`, for a faster and less exact measurement.
         """
-        share = 8 if self.kind == "cpu" else 4
-        count = min(most or self.copied_bytes, self.memory()[0] // self.sharing // share)
+        room = self.memory()[0] // self.sharing // self.copied_share
+        count = min(most or self.copied_bytes, room)
         source, target = self.allocate(count, np.uint8), self.allocate(count, np.uint8)
         self.copy(source, target)  # maps the pages of main memory
         bulk, times = self.stream("bulk"), []

@@ -59,7 +59,7 @@ class Cpu(Backend):
 class CpuDevice(Device):
     """The cores of a rank with their share of the memory, and a compiler."""
 
-    kind, unified = "cpu", True
+    kind, unified, copied_share = "cpu", True, 8
 
     def __init__(self, compiler: compilers.Compiler, sharing: int = 1, threads: int = 1):
         self._compiler = compiler

@@ -9,6 +9,7 @@ import numpy as np
 
 from mpilbm.core.errors import MpilbmError
 
+MOST_ENDS = 4  # events that are kept, where barriers follow each other without a command
 MARK = np.zeros(1, np.int32)  # what the device writes to take a time
 
 
@@ -122,8 +123,8 @@ class OpenclStream:
 
     def _barrier(self, point: Point) -> None:
         """Work enqueued from now on runs after a point."""
-        self._cl.enqueue_barrier(self.queue, wait_for=[point.event])
-        self._ends = [*self._ends, point.event]
+        barrier = self._cl.enqueue_barrier(self.queue, wait_for=[point.event])
+        self._ends = [*self._ends, point.event] if len(self._ends) < MOST_ENDS else [barrier]
 
     def flush(self) -> None:
         """Let the enqueued work begin."""

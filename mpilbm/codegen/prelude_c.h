@@ -24,11 +24,13 @@ INLINE real smaller(real a, real b) { return a < b ? a : b; }
 #define POPCOUNT(bits) __builtin_popcount(bits)
 #ifdef STORE_HALF
 #if defined(__clang__) && __clang_major__ < 15 /* which have no _Float16 on x86 */
-#define _Float16 __fp16
+typedef __fp16 half;
+#else
+typedef _Float16 half;
 #endif
-typedef union { store bits; _Float16 value; } half_bits;
+typedef union { store bits; half value; } half_bits;
 INLINE float half_to_float(store bits) { return (float)((half_bits){.bits = bits}).value; }
-INLINE store float_to_half(float value) { return ((half_bits){.value = (_Float16)value}).bits; }
+INLINE store float_to_half(float value) { return ((half_bits){.value = (half)value}).bits; }
 #endif
 
 /* Stores to an array that is not read are collected for LINE cells of a row, then sent past the

@@ -110,18 +110,20 @@ inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 #define FORGET_ADDRESSES
 
 #if defined(__clang__) && __clang_major__ < 15 /* which have no _Float16 on x86 */
-#define _Float16 __fp16
+using half = __fp16;
+#else
+using half = _Float16;
 #endif
 inline float half_to_float(unsigned short bits)
 {
-  _Float16 value;
+  half value;
   std::memcpy(&value, &bits, sizeof value);
   return value;
 }
 
 inline unsigned short float_to_half(float number)
 {
-  const _Float16 value = number;
+  const half value = number;
   unsigned short bits;
   std::memcpy(&bits, &value, sizeof bits);
   return bits;

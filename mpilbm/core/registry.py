@@ -81,9 +81,7 @@ class Parameters(BaseModel):
     The validator of a class is built at its first use: a case uses few of all classes.
     """
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     # Earlier names of keys -> the present ones: a case may still have them, and gets a note.
     earlier: ClassVar[dict[str, str]] = {}

@@ -64,12 +64,15 @@ def run(
     """Run a case; under mpirun on several ranks."""
     from mpilbm.case.case import load_case
     from mpilbm.parallel.ranks import abort_on_error
+    from mpilbm.run.progress import Say
     from mpilbm.run.run import run
     from mpilbm.storage.directory import default_directory
 
     with abort_on_error() as comm:
         directory = output or default_directory(case)
-        run(load_case(case, overrides), comm, directory, restart, overwrite)
+        with Say(comm).during("reading the case and its files"):
+            read = load_case(case, overrides)
+        run(read, comm, directory, restart, overwrite)
 
 
 @cli.command()

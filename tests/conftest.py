@@ -16,14 +16,14 @@ from pathlib import Path
 
 import pytest
 
+from mpilbm.backends import units
 from mpilbm.backends.cpu import compiler
-from mpilbm.backends.cpu import kernels as units
 from mpilbm.core import registry
 from mpilbm.storage import planes
 
 pytest_plugins = ["support.quick", "support.reporting"]
 pytest.register_assert_rewrite("support")
-FLAGS, LABEL = compiler.FLAGS, units._label
+FLAGS, LABEL = compiler.FLAGS, units.label
 
 
 def pytest_addoption(parser):
@@ -36,13 +36,13 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     compiler.FLAGS = FLAGS + tuple(config.getoption("--kernel-flags").split())
     if not os.environ.get("MPILBM_TEST_ALL"):
-        units._label = lambda kernel: "collide" if kernel.phase == "collide" else "other"
+        units.label = lambda kernel: "collide" if kernel.phase == "collide" else "other"
 
 
 @pytest.fixture
 def own_units(monkeypatch):
     """The units of the package."""
-    monkeypatch.setattr(units, "_label", LABEL)
+    monkeypatch.setattr(units, "label", LABEL)
 
 
 @pytest.fixture

@@ -24,13 +24,15 @@ def fastest(
     shapes: Sequence[Shape],
     bind: Callable[[Shape], Runner],
     usable: Callable[[Shape], bool] = lambda shape: True,
+    prepare: Callable[[Sequence[Shape]], object] = lambda shapes: None,
 ) -> Shape:
     """The fastest of some launch shapes (frozen dataclasses) for the kernel with this text.
 
     `box`: planes, rows and cells in a row; `bind(shape)` makes a launch over planes; shapes that
-    are not `usable` are left out, unless none is. The trials
-    overwrite the arrays of the launches; therefore shapes are chosen before the initial state is
-    set. The result is the same with all shapes, bit for bit, so ranks may choose different shapes.
+    are not `usable` are left out, unless none is; `prepare(shapes)` is called before all shapes are
+    tried. The trials overwrite the arrays of the launches; therefore shapes are chosen before the
+    initial state is set. The result is the same with all shapes, bit for bit, so ranks may choose
+    different shapes.
     """
     planes, rows, nx = box
     if planes * rows * nx < SMALL or len(shapes) == 1:
@@ -47,6 +49,7 @@ def fastest(
         trial = _trial(device, partial(bind(shape), stream, 1, 1 + planes), launches)
         return median(trial() for _ in range(REPEATS))
 
+    prepare(shapes)
     best = min([shape for shape in shapes if usable(shape)] or shapes[:1], key=seconds)
     cache.put("shape", key, _bytes(best))
     return best

@@ -76,9 +76,12 @@ class UnknownKind(ValueError):
 
 
 class Parameters(BaseModel):
-    """Base class of all tables of a case: frozen and typed; unknown keys are refused."""
+    """Base class of all tables of a case: frozen and typed; unknown keys are refused.
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    The validator of a class is built at its first use: a case uses few of all classes.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     # Earlier names of keys -> the present ones: a case may still have them, and gets a note.
     earlier: ClassVar[dict[str, str]] = {}
@@ -117,7 +120,8 @@ def register(kind: str, name: str) -> Callable[[type[AnyClass]], type[AnyClass]]
         # mypy has no type for a Literal of a variable
         only: Any = Literal[name]  # type: ignore[valid-type]
         cls.__pydantic_fields__["name"] = FieldInfo(annotation=only, default=name)
-        cls.model_rebuild(force=True)
+        if not _is_ours(cls.__module__):
+            cls.model_rebuild(force=True)  # now, so that an error is reported for its file
         _classes[kind][name] = cls
         return cls
 
@@ -286,9 +290,9 @@ class Choice:
     def _branches(self, handler: GetJsonSchemaHandler) -> dict:
         branches: list[dict] = []
         for name in names(self.kind):
-            branch = handler.resolve_ref_schema(
-                handler(find(self.kind, name).__pydantic_core_schema__)
-            )
+            found = find(self.kind, name)
+            found.model_rebuild()
+            branch = handler.resolve_ref_schema(handler(found.__pydantic_core_schema__))
             named = [] if self._complete else ["name"]
             branches.append(branch | {"required": [*named, *branch.get("required", ())]})
         if self.name_alone:

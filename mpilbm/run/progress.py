@@ -1,9 +1,13 @@
-"""The progress of a run: one line that is updated on a terminal, separate lines in a log."""
+"""The progress of a run: what a slow start does, then one line that is updated on a terminal.
+
+In a log the progress consists of separate lines.
+"""
 
 import sys
 import time
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Timer
 from typing import TYPE_CHECKING, Self
 
 from mpilbm.core.machine import terminal
@@ -15,9 +19,7 @@ if TYPE_CHECKING:
 
 PLAIN_SECONDS = 10.0
 LIVE_SECONDS = 0.2
-
-
-Say = Callable[[str], None]  # gets a line for the user, on all ranks
+SLOW_SECONDS = 2.0  # after which a stage of the start is reported
 
 
 def say(comm: Communicator, text: str) -> None:
@@ -26,21 +28,37 @@ def say(comm: Communicator, text: str) -> None:
         terminal.print_line(text)
 
 
-def printed(comm: Communicator) -> Say:
-    """Prints lines for the user, from rank 0."""
-    return partial(say, comm)
+class Say:
+    """Gets lines for the user, on all ranks; those of rank 0 are printed.
 
+    `messages` gets the lines of rank 0, too. Nothing is printed without `prints`.
+    """
 
-def kept(comm: Communicator, messages: list[str], prints: bool) -> Say:
-    """Appends lines for the user to `messages` of rank 0, and prints them if that is wanted."""
+    def __init__(self, comm: Communicator, messages: list[str] | None = None, prints: bool = True):
+        self._first = comm.rank == 0
+        self._messages, self._prints = messages, prints and self._first
 
-    def keep(text: str) -> None:
-        if comm.rank == 0:
-            messages.append(text)
-        if prints:
-            say(comm, text)
+    def __call__(self, text: str) -> None:
+        """Print a line, and keep it in `messages`."""
+        if self._first and self._messages is not None:
+            self._messages.append(text)
+        if self._prints:
+            terminal.print_line(text)
 
-    return keep
+    @contextmanager
+    def during(self, stage: str) -> Iterator[None]:
+        """Print a line with the name of a stage, once the body has taken SLOW_SECONDS.
+
+        It is progress, and not kept in `messages`.
+        """
+        timer = Timer(SLOW_SECONDS, terminal.print_line, [f"{stage} ..."])
+        timer.daemon = True
+        if self._prints:
+            timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
 
 class Progress:

@@ -7,7 +7,7 @@ from mpilbm.core.errors import StoppedEarly
 from mpilbm.outputs import number_of_cells
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.run.march import March
-from mpilbm.run.progress import Progress, printed
+from mpilbm.run.progress import Progress, say
 from mpilbm.run.simulation import Simulation
 from mpilbm.run.stopping import EarlyEnd, Signals, time_limit
 
@@ -52,7 +52,7 @@ def run(
             march.to(last, [Shown(progress, march), ending])
         unfinished = march.watch.unfinished
     text = f"step {simulation.step}: {simulation.reason or 'done'}{unfinished}"
-    printed(comm)(f"{text}; the files are in {directory}")
+    say(comm, f"{text}; the files are in {directory}")
     return "done"
 
 

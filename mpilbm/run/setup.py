@@ -13,7 +13,7 @@ from mpilbm.parallel.agree import on_root, together
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.ranks import local_rank
 from mpilbm.run.preflight import layout_choice
-from mpilbm.run.progress import Say, printed
+from mpilbm.run.progress import Say
 from mpilbm.run.steady import CHECK_EVERY
 from mpilbm.solids import build, diagnose, geometry_findings, plane_costs
 from mpilbm.solids.masks import require_masks
@@ -42,8 +42,10 @@ def build_solver(
     by default they are printed. Raises CaseError if the case does not fit the device or its
     geometry is invalid.
     """
+    say = say or Say(comm)
     slabs = plane_costs.slabs(case, comm.size)
-    backend, device = open_device(case.backend, comm)
+    with say.during("opening the device"):
+        backend, device = open_device(case.backend, comm)
     place = local_rank(comm)
     room = min(comm.allgather(device.share or device.memory()[0] // device.sharing))
     largest = max(slabs, key=lambda slab: slab.planes)
@@ -69,7 +71,8 @@ def build_solver(
 
     on_host = device, case, slab, place[1]
     together(comm, memory_plan.require_host, *on_host)
-    geometry = together(comm, build.build, case, slab, diagnosing)
+    with say.during("finding the solid cells and the links to walls"):
+        geometry = together(comm, build.build, case, slab, diagnosing)
     together(comm, memory_plan.require_host, *on_host, geometry.lists, geometry.around)
     cells = comm.allgather(int(geometry.fluid_cells.sum()))
     on_root(comm, build.require_fluid, case, sum(cells))
@@ -78,18 +81,23 @@ def build_solver(
     if look:
         look(case, parts)
 
-    program, roles = on_root(comm, codegen.generate, case), case.needs.roles
+    with say.during("generating the text of the kernels"):
+        program = on_root(comm, codegen.generate, case)
+    roles = case.needs.roles
     roles |= {"import"} if restarts else set()
     roles |= {POINTS} if case.run.steps >= CHECK_EVERY else set()
     for turn in (True, False):  # one rank per node compiles into the cache, the others read it
         mine = (place[0] == 0) == turn
-        together(comm, lambda mine: mine and device.compile(program, roles), mine)
+        with say.during(f"compiling the kernels with {device.compiler}"):
+            together(comm, lambda mine: mine and device.compile(program, roles), mine)
     halo, why = case.halo.resolve(comm, device)
     shared = backends.shared_devices(comm.allgather(device.identity))
     for warning in (*shared, *dict.fromkeys(filter(None, comm.allgather(device.warning)))):
-        (say or printed(comm))(f"warning: {warning}")
-    exchanger = halo.open(slab, comm, device)
-    solver = together(comm, Solver, case, slab, geometry, device, exchanger, program)
+        say(f"warning: {warning}")
+    with say.during("connecting the ranks"):
+        exchanger = halo.open(slab, comm, device)
+    with say.during("preparing the boundary lists and the launches of the kernels"):
+        solver = together(comm, Solver, case, slab, geometry, device, exchanger, program)
     facts = {
         "ranks": comm.size,
         "backend": backend.name,

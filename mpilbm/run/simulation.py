@@ -23,7 +23,7 @@ from mpilbm.run.arguments import (
 )
 from mpilbm.run.interrupts import Calls, interruption, interrupts, undivided
 from mpilbm.run.march import Failure, March
-from mpilbm.run.progress import kept
+from mpilbm.run.progress import Say
 from mpilbm.run.set_field import Given, set_field
 from mpilbm.run.start import Request, start
 from mpilbm.solver.step_times import Clock
@@ -82,7 +82,7 @@ class Simulation:
         self._closed: tuple[int, str] | None = None  # the last step and reason
         folder = None if directory is None else Path(directory)
         with ExitStack() as stack:
-            say = kept(self.comm, self.messages, verbose)
+            say = Say(self.comm, self.messages, verbose)
             request = Request(case, self.comm, folder, restart, overwrite, clock, say)
             self._started = start(request, stack)
             self._stack = stack.pop_all()

@@ -75,7 +75,8 @@ def start(request: Request, stack: ExitStack) -> Started:
     findings: list[Finding] = []
 
     def look(case: "Case", parts: list[diagnose.Diagnosis] | None) -> None:
-        findings.extend(on_root(comm, _findings, case, parts, not checkpoints))
+        with say.during("checking the case"):
+            findings.extend(on_root(comm, _findings, case, parts, not checkpoints))
         for each in findings:
             say(each.line)
 
@@ -88,7 +89,8 @@ def start(request: Request, stack: ExitStack) -> Started:
         say(striping)
     step, path = 0, None
     if checkpoints:
-        step, path = load(checkpoints, solver.case, solver.slab, solver, comm, say)
+        with say.during("reading the checkpoint"):
+            step, path = load(checkpoints, solver.case, solver.slab, solver, comm, say)
         say(f"continuing from step {step}")
         if step >= case.run.steps:
             last = f"run.steps = {case.run.steps} counts from step 0"
@@ -96,8 +98,9 @@ def start(request: Request, stack: ExitStack) -> Started:
     else:
         if restart:
             say("there is no checkpoint yet: starting from step 0")
-        together(comm, solver.fill)
-        solver.settle()
+        with say.during("setting the initial state"):
+            together(comm, solver.fill)
+            solver.settle()
     bounds = together(comm, solver.own_bounds)
     solver.watch(of_box(solver.case, comm.allgather(bounds)))
     if folder is not None:

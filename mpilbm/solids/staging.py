@@ -85,9 +85,9 @@ def _shared(
         there, inside, side = _end(lattice, slab, shape, i, here)
         back, returns, _ = _end(lattice, slab, shape, opp, there)
         wraps = inside & (side != 0)
-        own = wraps & np.isin(there, entries.cells[at[opp]])
+        own = _among(there, wraps, entries.cells[at[opp]])
         both = own & returns & (back == here) & entries.boundary.reflects
-        other = wraps & np.isin(there, np.concatenate(known[opp]))
+        other = _among(there, wraps, np.sort(np.concatenate(known[opp])))
         waiting[i] = at[i][own & ~both | other]
         exchanged[i] = at[i][both & (side < 0)]
         other_ends[i] = at[i][both & (side > 0)]
@@ -99,6 +99,16 @@ def _shared(
         LinkSet.collect(count, exchanged),
         LinkSet.collect(count, other_ends),
     )
+
+
+def _among(cells: Ints, chosen: Flags, known: Ints) -> Flags:
+    """Return which of the chosen cells occur in `known`, whose cells ascend."""
+    found = np.zeros(cells.size, bool)
+    if known.size:
+        wanted = cells[chosen]
+        places = np.searchsorted(known, wanted).clip(max=known.size - 1)
+        found[chosen] = known[places] == wanted
+    return found
 
 
 def _at_sides(shape: tuple[int, int, int], cells: Ints) -> Ints:

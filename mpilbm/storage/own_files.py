@@ -16,6 +16,7 @@ from mpilbm.core import registry
 from mpilbm.core.errors import CommandError
 from mpilbm.storage.file_system import PROBE
 from mpilbm.storage.files import PARTIAL
+from mpilbm.storage.lock import LOCK
 from mpilbm.storage.tables import BEFORE, ENDING, parts_of
 
 SUMMARY = "summary.json"
@@ -34,15 +35,21 @@ PARTS = {
 
 def owned(directory: Path) -> list[Path]:
     """The files in a folder that mpilbm wrote, by their complete names; no links to folders."""
+    found = [path for path in directory.iterdir() if not path.is_dir()]
+    known = _names() if any(path.name not in (PROBE, LOCK) for path in found) else None
+    return sorted(
+        path
+        for path in found
+        if path.name == PROBE or (known and known.fullmatch(_complete(path.name)))
+    )
+
+
+def _names() -> re.Pattern[str]:
+    """A pattern of the names of all files of a run; imports the modules of all outputs."""
     names = [SUMMARY, STEADY, REPORT, DEFINITIONS]
     for name in registry.names("outputs"):
         names += registry.find("outputs", name).files
-    pattern = re.compile("|".join(map(_with_aside, names)))
-    return sorted(
-        path
-        for path in directory.iterdir()
-        if not path.is_dir() and (path.name == PROBE or pattern.fullmatch(_complete(path.name)))
-    )
+    return re.compile("|".join(map(_with_aside, names)))
 
 
 def _complete(name: str) -> str:
@@ -91,8 +98,10 @@ def restore(directory: Path) -> int:
     A file of mpilbm with the same name belongs to a start that made no step, and is replaced; any
     other file is not.
     """
-    aside, ours, count = directory / REPLACED, set(owned(directory)), 0
-    for path in _files(aside):
+    aside, count = directory / REPLACED, 0
+    moved = _files(aside)
+    ours = set(owned(directory)) if moved else set()
+    for path in moved:
         target = directory / path.name
         if target in ours or not os.path.lexists(target):
             os.replace(path, target)

@@ -69,6 +69,18 @@ def test_the_fastest_is_measured_once():
     assert device.launches == 2 * measured
 
 
+def test_shapes_are_prepared_together_before_they_are_tried():
+    device, prepared = Clock(), []
+
+    def prepare(shapes):
+        assert device.launches == 0
+        prepared.append(list(shapes))
+
+    for box in ((4, 4, 4), BOX, BOX):  # few cells: the first shape; the third is in the cache
+        tuning.fastest(device, "text", box, SHAPES, device.bind, prepare=prepare)
+    assert prepared == [SHAPES]
+
+
 def test_another_kernel_box_or_device_is_measured_again():
     device, other = Clock(), Clock()
     other.name = "other"

@@ -6,8 +6,8 @@ from support.runs import flow, run_case
 
 from mpilbm import codegen
 from mpilbm.backends.cpu import compiler
-from mpilbm.backends.cpu import kernels as units
-from mpilbm.backends.cpu.kernels import COPY_FLAGS, Library
+from mpilbm.backends.cpu.kernels import COPY_FLAGS, Library, Unit, unit
+from mpilbm.backends.units import Units
 from mpilbm.solver.solver import Solver
 
 pytestmark = pytest.mark.usefixtures("own_units")
@@ -25,8 +25,14 @@ def program(request):
     return codegen.generate(CASES[request.param]())
 
 
+def units_of(program) -> dict[str, Unit]:
+    """The unit of each kernel, by its name."""
+    found = Units(program, lambda kernels: None)
+    return {name: unit(program, found.kernels_of(name)) for name in program.kernels}
+
+
 def test_each_kernel_is_in_one_unit(program):
-    found = units.units(program)
+    found = units_of(program)
     assert found.keys() == program.kernels.keys()
     distinct = set(found.values())
     assert 3 < len(distinct) <= len(found)
@@ -37,13 +43,13 @@ def test_each_kernel_is_in_one_unit(program):
 
 def test_only_copies_have_other_flags(program):
     """GCC takes long for them; the speed of the others depends on these flags."""
-    for name, unit in units.units(program).items():
+    for name, found in units_of(program).items():
         copies = program.kernels[name].phase == "copy"
-        assert unit.flags == (COPY_FLAGS if copies else ())
+        assert found.flags == (COPY_FLAGS if copies else ())
 
 
 def test_optional_kernels_share_no_unit_with_others(program):
-    found = units.units(program)
+    found = units_of(program)
     always = {found[name] for name, kernel in program.kernels.items() if not kernel.optional}
     optional = {found[name] for name, kernel in program.kernels.items() if kernel.optional}
     assert optional

@@ -16,6 +16,7 @@ from mpilbm.backends.cpu import CpuDevice
 from mpilbm.case.case import parse_case
 from mpilbm.parallel import launcher
 from mpilbm.parallel.ranks import Serial
+from mpilbm.run import progress
 
 WALLS = [
     {"name": "bounce_back", "where": ["x-", "x+", "y-"]},
@@ -86,7 +87,8 @@ def test_without_a_folder_nothing_is_written_or_printed(tmp_path, monkeypatch, c
     assert "1 rank on" in sim.messages[-1]
 
 
-def test_verbose_prints_the_messages(capfd):
+def test_verbose_prints_the_messages(capfd, monkeypatch):
+    monkeypatch.setattr(progress, "SLOW_SECONDS", 1e6)
     with simulation(flow(), verbose=True) as sim:
         pass
     assert capfd.readouterr().err.splitlines() == sim.messages

@@ -20,6 +20,7 @@ from mpilbm.cli import cli
 from mpilbm.core.errors import CaseError
 from mpilbm.solver.solver import Solver
 from mpilbm.storage import directory, own_files
+from mpilbm.storage.lock import LOCK
 from mpilbm.storage.own_files import DELETED, REPLACED
 
 OURS = (
@@ -75,6 +76,15 @@ def contents(path="box.out"):
         for each in Path(path).rglob("*")
         if each.is_file()
     }
+
+
+def test_a_folder_with_the_lock_alone_needs_no_names_of_outputs(tmp_path, monkeypatch):
+    """To know these names takes as long as to import all outputs."""
+    (tmp_path / "monitor.csv").touch()
+    assert own_files.owned(tmp_path) == [tmp_path / "monitor.csv"]
+    (tmp_path / "monitor.csv").rename(tmp_path / LOCK)
+    monkeypatch.setattr(own_files.registry, "names", None)
+    assert own_files.owned(tmp_path) == []
 
 
 def test_only_whole_names_of_ours_are_ours(tmp_path):

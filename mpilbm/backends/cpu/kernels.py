@@ -1,14 +1,11 @@
-"""Kernels of a CPU: the units in which their text is compiled, and their launches.
+"""Kernels of a CPU: the units of their text, and their launches.
 
-A C compiler compiles the units of a text on their own, side by side.
-The flags allow no compiler to change a result, so the kernels have the same bits as in one unit.
-A unit is kept in the cache by its text: cases that differ in the collision share most of them.
+A C compiler compiles the units. A unit is kept in the cache by its text: cases that differ in the
+collision share most of them.
 """
 
 import ctypes
-import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -17,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from mpilbm.backends.cpu.streams import Stream
-from mpilbm.backends.cpu.workers import LEAST_ACCESSES, Workers, cores, shares
+from mpilbm.backends.cpu.workers import LEAST_ACCESSES, Workers, shares
 from mpilbm.backends.interfaces import Resources, changed, checked
+from mpilbm.backends.units import Units
 from mpilbm.codegen.program import Kernel, Program
 from mpilbm.core.errors import MpilbmError
 
@@ -37,29 +35,8 @@ class Unit:
     flags: tuple[str, ...] = ()
 
 
-def units(program: Program) -> dict[str, Unit]:
-    """The unit of each kernel, by its name."""
-    labels = {name: _label(kernel) for name, kernel in program.kernels.items()}
-    found = {}
-    for label in dict.fromkeys(labels.values()):
-        kernels = [program.kernels[name] for name in labels if labels[name] == label]
-        found[label] = _unit(program, kernels)
-    return {name: found[label] for name, label in labels.items()}
-
-
-def _label(kernel: Kernel) -> str:
-    """Equal for kernels of the same unit.
-
-    The kernels over links are short. Those that compute a step take long to compile.
-    """
-    if kernel.phase == "collide":
-        return kernel.name
-    if kernel.optional:
-        return f"role {kernel.role}, parity {kernel.parity}"
-    return f"over links, parity {kernel.parity}" if kernel.over_links else f"role {kernel.role}"
-
-
-def _unit(program: Program, kernels: list[Kernel]) -> Unit:
+def unit(program: Program, kernels: Sequence[Kernel]) -> Unit:
+    """The unit of these kernels."""
     collide = any(kernel.phase == "collide" for kernel in kernels)
     copy = any(kernel.phase == "copy" for kernel in kernels)
     head = program.head if collide else f"#define NO_LINES\n{program.head}"
@@ -67,26 +44,16 @@ def _unit(program: Program, kernels: list[Kernel]) -> Unit:
     return Unit("\n".join([head, *bodies]), COPY_FLAGS if copy else ())
 
 
-class Library:
-    """The compiled kernels of a program; a unit is compiled at the latest when it is used."""
+class Library(Units):
+    """The compiled kernels of a program."""
 
     def __init__(self, program: Program, build: Build):
-        self._units, self._build = units(program), build
-        self._loaded: dict[Unit, ctypes.CDLL] = {}
-
-    def load(self, names: Iterable[str]) -> None:
-        """Compile the units of these kernels side by side; raises the first MpilbmError."""
-        wanted = dict.fromkeys(self._units[name] for name in names)
-        missing = [unit for unit in wanted if unit not in self._loaded]
-        most = len(cores()) or os.cpu_count() or 1
-        with ThreadPoolExecutor(max(1, min(len(missing), most))) as pool:
-            for unit, library in zip(missing, pool.map(self._open, missing), strict=True):
-                self._loaded[unit] = library
+        super().__init__(program, lambda kernels: self._open(unit(program, kernels)))
+        self._build = build
 
     def function(self, name: str) -> Any:
         """The function of a kernel."""
-        self.load([name])
-        return getattr(self._loaded[self._units[name]], name)
+        return getattr(self.of(name), name)
 
     def _open(self, unit: Unit) -> ctypes.CDLL:
         path = self._build(unit.text, unit.flags)

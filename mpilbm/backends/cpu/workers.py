@@ -12,6 +12,7 @@ from queue import SimpleQueue
 
 import numpy as np
 
+from mpilbm.backends.units import cores
 from mpilbm.core.errors import CaseError
 
 Work = Callable[[], object]
@@ -101,12 +102,6 @@ def shares(begin: int, end: int, stride: int, count: int) -> list[tuple[int, int
         (begin + stride * first, begin + stride * (after - 1) + 1) if first < after else None
         for first, after in pairwise(firsts)
     ]
-
-
-def cores() -> tuple[int, ...]:
-    """The cores on which this process may run; empty where the system does not report them."""
-    found = getattr(os, "sched_getaffinity", None)
-    return tuple(sorted(found(0))) if found else ()
 
 
 def places(count: int, own: Sequence[int], nodes: Path = NODES) -> list[set[int]]:

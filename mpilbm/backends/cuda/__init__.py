@@ -2,7 +2,8 @@
 
 import os
 import socket
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from mpilbm.backends.cuda.sweep import LEAST_CAPABILITY, SweepKernel
 from mpilbm.backends.gpu import GpuDevice, Waiting, drivers
 from mpilbm.backends.gpu.drivers import AMD, NVIDIA, Driver, Vendor
 from mpilbm.backends.interfaces import Array, CompiledKernel
-from mpilbm.codegen.program import Program
+from mpilbm.backends.units import Units
+from mpilbm.codegen.program import Kernel, Program
 from mpilbm.core.errors import CaseError
 from mpilbm.core.machine import cache
 from mpilbm.core.registry import register
@@ -24,6 +26,7 @@ from mpilbm.core.units import counted
 from mpilbm.layouts.grid import Grid
 from mpilbm.solids.box_walls import BoxWalls
 
+GENERAL = "collide_stream_0"  # the kernel that the moment sweep replaces
 NO_SWEEP = (
     "the layout moments runs its general kernel, which is slower: the sweep requires an NVIDIA GPU "
     "of compute capability 8.0 or later"
@@ -195,24 +198,36 @@ class CudaDevice(GpuDevice):
         return (*self.vendor.options, *(("-DFUSED",) if self._fused else ()))
 
     def compile(self, program: Program, roles: Collection[str] = ()) -> dict[str, CompiledKernel]:
-        """The kernels of a program by name, the moment sweep as collide-stream if there is one."""
-        module = self.module(program.text, self.kernel_options)
+        """The kernels of a program by name, the moment sweep as collide-stream if there is one.
+
+        Optional kernels with other roles, and the general kernel beside a sweep, are compiled when
+        they are first bound.
+        """
+        swept = bool(program.sweep) and self.capability >= LEAST_CAPABILITY
+        units = Units(program, partial(self._unit, program))
+        wanted = program.wanted(roles)
+        units.load([name for name in wanted if not (swept and name == GENERAL)])
         kernels: dict[str, CompiledKernel] = {
-            name: CudaKernel(self, module.get_function(kernel.name), kernel, program)
+            name: CudaKernel(self, units, kernel, program)
             for name, kernel in program.kernels.items()
         }
-        if program.sweep and self.capability >= LEAST_CAPABILITY:
-            generic = kernels["collide_stream_0"]
-            kernels["collide_stream_0"] = SweepKernel(self, program, generic)
+        if swept:
+            kernels[GENERAL] = SweepKernel(self, program, kernels[GENERAL])
         elif program.sweep:
             self.warning = NO_SWEEP
         return kernels
+
+    def _unit(self, program: Program, kernels: Sequence[Kernel]) -> Any:
+        """The compiled unit of these kernels; for any thread."""
+        self.attach()
+        bodies = (program.bodies[kernel.name] for kernel in kernels)
+        return self.module("\n".join([program.head, *bodies]), self.kernel_options)
 
     def apply_walls(
         self, kernels: Mapping[str, CompiledKernel], walls: BoxWalls, grid: Grid
     ) -> bool:
         """Whether the moment sweep applies these walls: it does if a tile fits the box."""
-        sweep = kernels["collide_stream_0"]
+        sweep = kernels[GENERAL]
         if not isinstance(sweep, SweepKernel):
             return False
         return sweep.apply(walls, grid.nx, grid.rows, grid.row_stride)

@@ -8,15 +8,21 @@ import numpy as np
 
 from mpilbm.backends.gpu.launch import GpuKernel, GpuLaunch
 from mpilbm.backends.interfaces import Array, Resources, Runner
+from mpilbm.backends.units import Units
 from mpilbm.codegen.program import Kernel, Program
 
 
 class CudaKernel(GpuKernel):
-    """A function of a compiled module."""
+    """A function of a compiled unit."""
 
-    def __init__(self, device: Any, function: Any, kernel: Kernel, program: Program):
+    def __init__(self, device: Any, units: Units, kernel: Kernel, program: Program):
         super().__init__(device, kernel, program)
-        self.function = function
+        self._units = units
+
+    @cached_property
+    def function(self) -> Any:
+        """The function of CuPy."""
+        return self._units.of(self.kernel.name).get_function(self.kernel.name)
 
     @cached_property
     def joint(self) -> Any:
@@ -40,7 +46,7 @@ class CudaLaunch(GpuLaunch):
 
     def __init__(self, compiled: CudaKernel, box: tuple[int, int], values: list[Any], threads: int):
         super().__init__(compiled.kernel, box, values, threads)
-        self._compiled = compiled
+        self._compiled, self._function = compiled, compiled.function
 
     @property
     def joint(self) -> Callable[[Array], Runner] | None:
@@ -66,4 +72,4 @@ class CudaLaunch(GpuLaunch):
         """Launch the function."""
         with stream.cupy:
             for grid, block, values in calls:
-                self._compiled.function(grid, block, values)
+                self._function(grid, block, values)

@@ -10,6 +10,7 @@ from mpilbm.backends.cuda.tiles import Needs, Share, Tile, candidates
 from mpilbm.backends.gpu.launch import GpuLaunch
 from mpilbm.backends.interfaces import CompiledKernel, Launch, Resources, checked
 from mpilbm.backends.tuning import fastest
+from mpilbm.backends.units import side_by_side
 from mpilbm.codegen.program import Kernel, Program
 from mpilbm.core.errors import MpilbmError
 from mpilbm.solids import box_walls
@@ -126,7 +127,17 @@ class SweepKernel:
             list(spread),
             lambda tile: self._launch(tile, arguments, values),
             lambda tile: self.function(tile).local_size_bytes == 0,
+            self._compile,
         )
+
+    def _compile(self, tiles: Sequence[Tile]) -> None:
+        """Compile the kernels of these tiles side by side; some tiles share a kernel."""
+
+        def compiled(tile: Tile) -> None:
+            self._device.attach()
+            self.function(tile)
+
+        side_by_side(compiled, {tile.options(): tile for tile in tiles}.values())
 
 
 class SweepLaunch(GpuLaunch):

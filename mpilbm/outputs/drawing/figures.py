@@ -182,7 +182,7 @@ def figure_of(values: np.ndarray, solid: np.ndarray, style: Style) -> "Figure":
     return figure
 
 
-def _limits(shown: np.ma.MaskedArray) -> tuple[float, float]:
+def _limits(shown: "np.ma.MaskedArray") -> tuple[float, float]:
     """The range of the values, which is not empty."""
     if not shown.count():
         return 0.0, 1.0

@@ -158,7 +158,7 @@ def cupy_gpus(probe: bool) -> tuple[list[Fact], bool]:
 
 def processor() -> Fact:
     """The cores of this machine, and those on which this process may run."""
-    from mpilbm.backends.cpu.workers import cores
+    from mpilbm.backends.units import cores
 
     every, own = os.cpu_count() or 1, len(cores())
     limit = f", {own} of them for this process" if 0 < own < every else ""

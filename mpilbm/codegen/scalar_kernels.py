@@ -15,7 +15,7 @@ from mpilbm.codegen.scalar_numbers import buoyant, forcing, material_grid
 from mpilbm.codegen.values import KernelValues
 from mpilbm.layouts import Layout
 from mpilbm.layouts.grid import Grid
-from mpilbm.model.case import Case
+from mpilbm.model.case import BoundedLattice, Case
 from mpilbm.model.expressions import Expression, Populations, Vector
 from mpilbm.physics.sampled import Sampled
 from mpilbm.physics.scalars import weights
@@ -203,9 +203,9 @@ def scalar_model(case: Case, number: int) -> ScalarModel:
 
 
 def carrying_kernels(
-    case: Case, options: Options, of_scalar: Callable[[Case], Options]
+    case: Case, options: Options, of_scalar: Callable[[BoundedLattice], Options]
 ) -> CarryingKernels:
-    """The kernels of the fluid; `of_scalar(view)`: the options of those of a scalar."""
+    """The kernels of the fluid; `of_scalar`: the options of those of a scalar, from its lattice."""
     (fluid,) = case.fluids
     # A pair of cells reads populations only. With two scalars it needs so many registers that an
     # H200 ran at 72 % of the copy bandwidth, and at 85 % with one cell per thread.

@@ -21,6 +21,7 @@ from mpilbm.codegen.scalar_numbers import (
 from mpilbm.halo import Exchanger
 from mpilbm.layouts import AnyGrid
 from mpilbm.layouts.grid import Grid
+from mpilbm.model.case import BoundedLattice
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries import Condition
 from mpilbm.solids.box_walls import BoxWalls
@@ -45,7 +46,9 @@ class SlabContext:
     arrays are freed with the last reference to the solver. No attribute is replaced; `clock`
     advances.
 
+    bounded    the lattice that this context is of: that of the fluids, or of a scalar
     geometry   solid cells, and the boundary lists that the step runs
+    grid       the memory of the populations
     kernels    the compiled kernels of `program`
     tables     numbers and device arrays of the grid, by the name of the kernel argument; the array
                of a force that is given for each cell
@@ -53,6 +56,7 @@ class SlabContext:
     """
 
     case: Case
+    bounded: BoundedLattice
     slab: Slab
     geometry: Geometry
     grid: AnyGrid
@@ -104,14 +108,14 @@ class SlabContext:
             field = ForceField(*shared, program.compute)
             tables |= field.arguments
         forces = ForceNumbers(case), field, Clock()
-        return cls(*shared, exchanger, program, kernels, tables, numbers, *forces)
+        return cls(case, *shared, exchanger, program, kernels, tables, numbers, *forces)
 
     def of_scalar(self, number: int) -> "SlabContext":
-        """The context as the populations of a scalar see it."""
-        view, grid = self.case.of_scalar(number), scalar_grid(self.case, number, self.slab)
-        lists = tuple(grid.unlisted(self.geometry.of_scalars[number], view.lattice))
+        """The context of the populations of a scalar."""
+        bounded, grid = self.case.of_scalar(number), scalar_grid(self.case, number, self.slab)
+        lists = tuple(grid.unlisted(self.geometry.of_scalars[number], bounded.lattice))
         geometry = replace(self.geometry, lists=lists, of_scalars=())
-        return replace(self, case=view, grid=grid, geometry=geometry)
+        return replace(self, bounded=bounded, grid=grid, geometry=geometry)
 
     @property
     def bulk(self) -> Stream:

@@ -12,6 +12,7 @@ from mpilbm.codegen.scalar_numbers import material_grid
 from mpilbm.core.errors import CaseError
 from mpilbm.layouts.cells import LONGEST_SIDE
 from mpilbm.layouts.grid import FieldGrid, Grid, velocity_grid
+from mpilbm.model.case import BoundedLattice
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundary_capabilities import Behind, Reads
 from mpilbm.solids.body_links import BodyLinks
@@ -197,7 +198,7 @@ WALL_CELL_BYTES, SOURCES_BYTES = 12, 8
 
 
 def list_bytes(
-    case: Case, slab: Slab, lists: Sequence[EntryList], staged: bool = False
+    case: BoundedLattice, slab: Slab, lists: Sequence[EntryList], staged: bool = False
 ) -> np.ndarray:
     """Bytes of a fluid's boundary lists by plane of the slab, int64 (planes,).
 
@@ -220,7 +221,7 @@ def list_bytes(
     return found
 
 
-def _rates(case: Case, entries: EntryList) -> tuple[int, int, int]:
+def _rates(case: BoundedLattice, entries: EntryList) -> tuple[int, int, int]:
     """Bytes of the arrays of a list for each entry, each link, and each link of its own walls."""
     value, populations = np.dtype(case.precision.compute).itemsize, case.layout.populations
     staging = case.formats.unit_bytes if populations else value

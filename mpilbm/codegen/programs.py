@@ -8,7 +8,7 @@ from mpilbm.codegen.coupled_kernels import CoupledDiagnostics, CoupledKernels
 from mpilbm.codegen.diagnostics import Diagnostics
 from mpilbm.codegen.forces import force_kernel, state_kernel, stress_kernel, sums_kernel
 from mpilbm.codegen.kernel_text import KernelText
-from mpilbm.codegen.kernels import FluidKernels, Options
+from mpilbm.codegen.kernels import FieldKernels, FluidKernels, Options
 from mpilbm.codegen.link_sums import flux_kernel
 from mpilbm.codegen.model import Model
 from mpilbm.codegen.program import Program
@@ -128,7 +128,7 @@ def optional_kernels(case: Case, diagnostics: Diagnostics) -> list[KernelText]:
     return found + (Samples(diagnostics).all() if case.needs.sampled else [])
 
 
-def _lists(case: BoundedLattice, kernels: FluidKernels, parity: int) -> list[Listed]:
+def _lists(case: BoundedLattice, kernels: FieldKernels, parity: int) -> list[Listed]:
     """The boundary lists of a fluid or scalar, one for each structure."""
     walls = wall_effects(case)
     return [Listed(kernels, b, list_name(case, b), parity, walls) for b in boundaries(case)]
@@ -139,7 +139,7 @@ def _lowest(case: BoundedLattice) -> int:
     return 0 if any(boundary.capabilities.sets_rest for boundary in boundaries(case)) else 1
 
 
-def list_kernels(case: BoundedLattice, kernels: FluidKernels, parity: int) -> list[KernelText]:
+def list_kernels(case: BoundedLattice, kernels: FieldKernels, parity: int) -> list[KernelText]:
     """The kernels over boundary lists, for steps of this parity."""
     found: list[KernelText] = []
     for each in _lists(case, kernels, parity):
@@ -152,9 +152,10 @@ def list_kernels(case: BoundedLattice, kernels: FluidKernels, parity: int) -> li
             found.append(boundary_kernels.near_kernel(each))
         if each.boundary.state(case.lattice):
             found.append(boundary_kernels.begin_kernel(each))
-    populations = case.layout.populations
-    enter = boundary_kernels.enter_kernel if populations else boundary_kernels.again_kernel
-    return [*found, enter(kernels, parity, _lowest(case))]
+    if case.layout.populations:
+        return [*found, boundary_kernels.enter_kernel(kernels, parity, _lowest(case))]
+    assert isinstance(kernels, FluidKernels)  # scalars are stored as populations
+    return [*found, boundary_kernels.again_kernel(kernels, parity, _lowest(case))]
 
 
 def body_kernels(case: Case, kernels: FluidKernels, parity: int) -> list[KernelText]:

@@ -8,7 +8,7 @@ from sympy import Rational
 from mpilbm.codegen.coordinates import given
 from mpilbm.codegen.diagnostics import Diagnostics
 from mpilbm.codegen.kernel_text import KernelText
-from mpilbm.codegen.kernels import FluidKernels, Options
+from mpilbm.codegen.kernels import FieldKernels, FluidKernels, Options
 from mpilbm.codegen.printer import symbol
 from mpilbm.codegen.scalar_model import Carrying, Materials, ScalarModel, midway, scalar_values
 from mpilbm.codegen.scalar_numbers import buoyant, forcing, material_grid
@@ -21,7 +21,7 @@ from mpilbm.physics.sampled import Sampled
 from mpilbm.physics.scalars import weights
 
 
-class ScalarKernels(FluidKernels):
+class ScalarKernels(FieldKernels):
     """The kernels of one scalar, and its part of the step."""
 
     model: ScalarModel
@@ -192,8 +192,7 @@ def scalar_model(case: Case, number: int) -> ScalarModel:
     """The model of one scalar."""
     scalar = case.scalars[number]
     source = scalar.source_value(number, case.labels)
-    equations = scalar.lattice, scalar.collision, None, False
-    found = ScalarModel(*equations, number=number, label=scalar.label, given=source)
+    found = ScalarModel(scalar.lattice, scalar.collision, number, scalar.label, source)
     if not case.conductors:
         return found
     rates = tuple(scalar.collision.rates(1.0, scalar.lattice))

@@ -56,7 +56,7 @@ class ListArrays:
         kernel = fluid.program.kernels[f"{name}{entries.writes.value}_0"]
         wanted = {a.name for a in kernel.arguments}
         arrays: Arrays = {"values": upload(entries.given.rows.astype(fluid.program.compute))}
-        size = fluid.bounded.domain.size
+        size = fluid.case.domain.size
         if any(value.timed for boundary in entries.boundaries for value in boundary.given()):
             ahead = 0.5 if entries.boundary.wall_at == "half" else 1
             self._follow(arrays["values"], lambda t: entries.rows(size, t), ahead)
@@ -88,8 +88,8 @@ class ListArrays:
         return arrays
 
     def _frame(self, body: int | None) -> Sequence[Sequence[float]]:
-        bounded = self._fluid.bounded
-        return ((0.0, 0.0),) * bounded.dimensions if body is None else bounded.frames[body]
+        case = self._fluid.case
+        return ((0.0, 0.0),) * case.dimensions if body is None else case.frames[body]
 
     def _packed(self, cells: Ints) -> PackedCells:
         return self._fluid.grid.packed(cells, self._geometry)
@@ -102,10 +102,8 @@ class ListArrays:
         """The array `motions`, which all lists share, and the rows of one list in it."""
         fluid, moving, upload = self._fluid, motion.table, self._fluid.device.upload
         if self._motions is None:
-            collision = fluid.context.case.fluids[
-                fluid.number
-            ].collision  # only the walls of fluids move
-            of = collision, fluid.lattice, fluid.bounded.domain.size
+            collision = fluid.case.fluids[fluid.number].collision  # only the walls of fluids move
+            of = collision, fluid.lattice, fluid.case.domain.size
             self._motions = upload(moving.motions(*of, 0).astype(fluid.program.compute))
             if moving.timed:
                 self._follow(self._motions, lambda t: moving.motions(*of, t), 0.5)

@@ -123,7 +123,7 @@ class MomentumExchange(LinkSums):
     """
 
     def __init__(self, fluid: Populations, step_lists: BoundaryLists, geometry: Geometry):
-        case, device, slab = fluid.context.case, fluid.device, fluid.slab
+        case, device, slab = fluid.case, fluid.device, fluid.slab
         links = BodyLinks.find(case, slab, geometry.lists)
         device.require(int(body_bytes(case, slab, links).sum()), "the forces on bodies")
         columns, groups = force_columns(case), links.chunks.group
@@ -186,7 +186,7 @@ class MomentumExchange(LinkSums):
     ) -> list[Launched]:
         bind = self.fluid.bind
         found = self.lists.supplying(bind, parity, **arrays)
-        if self.fluid.context.case.needs.split:
+        if self.fluid.case.needs.split:
             found.append(self.lists.over_cells(bind, f"stress_{parity}", **arrays))
         return found + super()._measuring(parity, ranges, arrays)
 
@@ -194,7 +194,7 @@ class MomentumExchange(LinkSums):
     def _single(self) -> tuple[Arrays, tuple[tuple[int, int], ...], HostCopies, HostCopies]:
         """Arrays and ranges of chunks of one entry each, as in `measured`; copies of results."""
         device, ends = self.fluid.device, np.cumsum([0, *(m.cells.size for m in self.measured)])
-        count, values = int(ends[-1]), stress_values(self.fluid.context.case)
+        count, values = int(ends[-1]), stress_values(self.fluid.case)
         arrays: Arrays = {
             "chunk_first": device.upload(np.arange(count + 1, dtype=np.int32)),
             "chunk_entry": device.upload(np.arange(count, dtype=np.int32) + self._first),
@@ -220,16 +220,14 @@ class MomentumExchange(LinkSums):
         rho_jump = np.zeros(len(found))
         if self._jump:
             cells = np.concatenate([each.cells for each in self.measured])
-            at = centres(self.fluid.context.case, self.fluid.slab, cells)
+            at = centres(self.fluid.case, self.fluid.slab, cells)
             found = found + self._jump.at(t).entries
             rho_jump = self._jump.rho_jump(at, t)
         return ByCell(self.fluid.lattice.volume * found, rho[self._stress_rows], rho_jump)
 
     def sample(self) -> Floats:
         """The sums of all planes and bodies, float64 (planes, bodies, columns)."""
-        found = np.zeros(
-            (self.fluid.slab.planes, len(self.fluid.context.case.needs.weighed), self.columns)
-        )
+        found = np.zeros((self.fluid.slab.planes, len(self.fluid.case.needs.weighed), self.columns))
         found[tuple(self.groups.T)] = self.start()()
         return found
 

@@ -80,7 +80,8 @@ class Populations(CurrentState):
     ):
         self.context, self.field = context, field
         self.carried = carried
-        self.bounded, self.slab, self.device = context.bounded, context.slab, context.device
+        self.case, self.slab, self.device = context.case, context.slab, context.device
+        self.bounded = context.bounded  # its lattice and boundaries; of a fluid, the case itself
         self.lattice, self.layout = self.bounded.lattice, self.bounded.layout
         self.grid = context.grid
         self.number, self.suffix = number, "" if place is None else OF.format(place)

@@ -188,6 +188,14 @@ class Case(BoundedLattice):
         )
 
     @property
+    def single_fluid(self) -> bool:
+        """Whether there is one fluid without a coupling.
+
+        Then the pressure is cs2 rho, and only given forces act on the fluid.
+        """
+        return self.coupling is None and len(self.fluids) == 1
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """The labels of the scalars."""
         return tuple(scalar.label for scalar in self.scalars)
@@ -254,10 +262,14 @@ class Case(BoundedLattice):
         """Key path of a number of a fluid: `fluid.viscosity`, or `fluid.water.viscosity`."""
         return self.key(fluid, name) if fluid.label else f"fluid.{name}"
 
+    def suffix(self, number: int) -> str:
+        """The end of the names of a fluid's kernels and arguments; empty without a coupling."""
+        return OF.format(number) if self.coupling else ""
+
     def force_on(self, number: int) -> list[CellValue]:
         """The components of the force on a fluid; the names of coupled fluids' forces differ."""
         force = self.fluids[number].force
-        return force.components(OF.format(number) if self.coupling else "") if force else []
+        return force.components(self.suffix(number)) if force else []
 
     def conditions(self) -> Iterator[tuple[str, Boundary, Any]]:
         """(key path, boundary, shape) of all faces and bodies; no shape at a face, or of a mask."""

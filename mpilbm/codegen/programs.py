@@ -37,8 +37,6 @@ def build(case: Case) -> Program:
     top, compute = head(case) + prelude(), case.precision.compute
     bodies = {kernel.name: kernel.text() for kernel in texts}
     described = {kernel.name: kernel.kernel() for kernel in texts}
-    if case.coupling:
-        return Program(top, bodies, described, compute, case.precision.storage)
     sweep, sizes = "", None
     if case.layout.sweep and not (model.forcing and model.forcing.by_cell):
         from mpilbm.codegen.sweep.kernel import sweep_sizes, sweep_text

@@ -268,6 +268,13 @@ class Case(BoundedLattice, Protocol):
         """The coupling of several fluids or phases."""
 
     @property
+    def single_fluid(self) -> bool:
+        """Whether there is one fluid without a coupling.
+
+        Then the pressure is cs2 rho, and only given forces act on the fluid.
+        """
+
+    @property
     def scalars(self) -> Sequence[Scalar]:
         """The scalars that the fluid carries."""
 

@@ -16,7 +16,6 @@ from mpilbm.core.files.input_arrays import RELATIVE
 from mpilbm.core.files.input_text import file_state
 from mpilbm.core.formulas.given_functions import is_reference, unknown
 from mpilbm.model.case import BoundedLattice
-from mpilbm.physics.lattices import stored_cells
 from mpilbm.solids import Flags
 from mpilbm.solids.volumes import Source, Volume, array_files
 from mpilbm.solids.volumes.solid_planes import SolidPlanes
@@ -60,7 +59,7 @@ def load_mask(
     try:
         planes = _planes(spec, case, shape := _shape(case))
         solid = [planes.plane(k, range(k + 1, end)) for k in range(begin, end)]
-        return stored_cells(case.lattice.staggered, np.reshape(solid, (-1, *shape[1:])), begin)
+        return case.lattice.stored(np.reshape(solid, (-1, *shape[1:])), begin)
     except ValueError as error:
         raise CaseError(f"'{spec}' {error}", where, case.path) from None
 

@@ -1,6 +1,7 @@
 """The memory that a slab needs on its device and on the host, before anything is allocated."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from mpilbm.codegen import averaged, wall_effects
 from mpilbm.codegen.program import FORCE
 from mpilbm.codegen.scalar_numbers import material_grid
 from mpilbm.core.errors import CaseError
+from mpilbm.layouts import AnyGrid
 from mpilbm.layouts.cells import LONGEST_SIDE
 from mpilbm.layouts.grid import FieldGrid, Grid, velocity_grid
 from mpilbm.model.case import BoundedLattice
@@ -50,11 +52,9 @@ def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dic
         tables["force"] = grid.beside(FORCE, case.dimensions).count * compute
     if case.run.compares_velocity:
         tables["velocity for run.steady"] = velocity.count * compute
-    for k in range(len(case.scalars)):
-        carried = case.layout.grid(
-            case.scalars[k].lattice, planes, rows, nx, None, case.ghost, storage
-        )
-        tables[f"scalar {case.labels[k]}"] = case.layout.buffers * carried.count * unit
+    for k, label in enumerate(case.labels):
+        count = scalar_grid(case, k, slab).count
+        tables[f"scalar {label}"] = case.layout.buffers * count * unit
     if case.conductors and isinstance(grid, Grid):
         tables["materials"] = material_grid(grid).count
     return {
@@ -63,6 +63,14 @@ def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dic
         "velocity of a block": velocity_bytes(case, planes),
         "flags": planes * rows * nx * (1 if len(case.lattice.stencil) < 8 else 2),
     }
+
+
+def scalar_grid(case: Case, number: int, slab: Slab) -> AnyGrid:
+    """The memory of the populations of a scalar on a slab."""
+    size, storage = (slab.planes, *slab.shape[1:]), case.precision.storage
+    lattice = case.scalars[number].lattice
+    grid = case.layout.grid(lattice, *size, None, case.ghost, storage)
+    return replace(grid, name=f"g{number}", wraps=slab.wraps)
 
 
 def velocity_grids(case: Case, planes: int) -> tuple[Grid, Grid]:

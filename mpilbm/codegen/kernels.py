@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from mpilbm.codegen.kernel_text import KernelText
-from mpilbm.codegen.model import Equations, Model
+from mpilbm.codegen.model import FieldModel, Model
 from mpilbm.codegen.printer import AsStored, AsStoredOwn, symbol
 from mpilbm.codegen.program import FORCE
 from mpilbm.codegen.step_text import NodeText, PairText
@@ -57,10 +57,10 @@ class FieldKernels:
     """
 
     def __init__(
-        self, model: Equations, layout: Layout, options: Options, field: str = "f"
+        self, model: FieldModel, layout: Layout, options: Options, field: str = "f"
     ) -> None:
         self.stressed = options.stressed
-        self.model: Equations = model
+        self.model: FieldModel = model
         self.layout, self.lattice = layout, model.lattice
         self.rounded = options.rounded and layout.populations
         self.unit = options.unit if layout.populations and model.any_unit else 1

@@ -28,8 +28,8 @@ class Macroscopic(NamedTuple):
     u: Vector = ()
 
 
-class Equations(Protocol):
-    """The equations of a fluid or scalar, as the kernels of both use them: see Model."""
+class FieldModel(Protocol):
+    """The equations of a fluid (Model) or scalar (ScalarModel), as the kernels of both use them."""
 
     @property
     def lattice(self) -> Lattice:

@@ -259,22 +259,24 @@ def _plugin_sources() -> list[bytes]:
     ours = __name__.partition(".")[0]
     classes = [cls for kind in registry.KINDS for cls in registry._classes[kind].values()]
     roots = {cls.__module__.partition(".")[0] for cls in classes} - {ours}
+    if not roots:
+        return []
     files_of = {
         name: getattr(module, "__file__", None) for name, module in list(sys.modules.items())
     }
     loaded = {
-        name: Path(file).absolute()
+        name: os.path.abspath(file)
         for name, file in files_of.items()
         if file and name.partition(".")[0] != ours
     }
-    alone = {loaded[name].parent for name in roots & loaded.keys()}
+    alone = {os.path.dirname(loaded[name]) for name in roots & loaded.keys()}
+    alone = {folder for folder in alone if os.path.basename(folder) != "site-packages"}
     files = {
         file
         for name, file in loaded.items()
-        if name.partition(".")[0] in roots
-        or (file.parent in alone and file.parent.name != "site-packages")
+        if name.partition(".")[0] in roots or os.path.dirname(file) in alone
     }
-    sources = [file.read_bytes() for file in sorted(files)]
+    sources = [Path(file).read_bytes() for file in sorted(files)]
     if roots - {name.partition(".")[0] for name in sys.modules}:
         sources.append(os.urandom(16))  # a plug-in without a known file: never cached
     return sources

@@ -216,7 +216,7 @@ def _fluid(
             file=path.parent / initial.file if initial.file is not None else None,
             scale_rho=initial.scale**2 if file.coupling is None else 1.0,
             periodic=file.domain.periodic,
-            staggered=file.lattice.staggered,
+            lattice=file.lattice,
             max_speed=sqrt(file.lattice.cs2),
             where=f"fluid.{label}.initial" if label else "initial",
             path=path,

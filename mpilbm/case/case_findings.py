@@ -116,7 +116,7 @@ def density_at_walls(case: Case) -> Iterator[Finding]:
     far = max((r for r in rho if isinstance(r, int | float)), key=lambda r: abs(r - 1), default=1)
     (momentum,) = case.fluids[0].collision.velocity([1.0], far)
     error = momentum - 1
-    for key, each, _ in () if abs(error) < SMALL or case.coupling else case.conditions():
+    for key, each, _ in case.conditions() if case.single_fluid and abs(error) >= SMALL else ():
         if each.wall_velocity is not None and not each.capabilities.uses_distance:
             text = (
                 f"the wall moves fluid of the density 1: the speed of fluid of density {far:g} "

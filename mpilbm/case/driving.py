@@ -31,7 +31,7 @@ def driving(case: Case) -> tuple[int, float]:
     a part of G is a formula, if G has no component or several, if a velocity is given at a face, or
     for coupled fluids.
     """
-    if case.coupling:
+    if not case.single_fluid:
         raise NotDriven("the case has a [coupling]; allowed: one fluid without a coupling")
     force = case.fluids[0].force
     total = [0.0] * case.dimensions
@@ -146,7 +146,7 @@ def _is_wall(boundary: Boundary) -> bool:
 
 def forced_channel(case: Case) -> ForcedChannel | None:
     """The channel of a case without bodies; None if it has another geometry or no such force."""
-    if case.bodies or case.coupling or len(case.fluids) > 1:
+    if case.bodies or not case.single_fluid:
         return None
     try:
         along, force = driving(case)

@@ -16,7 +16,7 @@ from mpilbm.core.files.hdf5 import opened, require_intact
 from mpilbm.core.files.input_arrays import hdf5_dataset, npy_array
 from mpilbm.core.formulas.given_functions import GivenFunction, is_reference, unknown
 from mpilbm.core.formulas.values import FieldValue, is_file
-from mpilbm.physics.lattices import stored_cells, x_of
+from mpilbm.physics.lattices import Lattice
 
 Floats = NDArray[np.float64]
 
@@ -25,12 +25,12 @@ Floats = NDArray[np.float64]
 class CellField:
     """`count` numbers for each cell of a box of `size` cells (nx, ny[, nz]).
 
-    `staggered`: whether the lattice stores every other cell. `where` and `path` are the key path
+    `lattice`: whose stored cells `planes` returns. `where` and `path` are the key path
     and the case file, for messages.
     """
 
     size: tuple[int, ...]
-    staggered: bool
+    lattice: Lattice
     count: int
     where: str
     path: Any
@@ -46,7 +46,7 @@ class CellField:
         bad = np.argwhere(~np.isfinite(found))
         if len(bad):
             plane, row, k, part = bad[0].tolist()
-            x, plane = x_of(self.staggered, begin + plane, row, k), begin + plane
+            x, plane = self.lattice.x(begin + plane, row, k), begin + plane
             at = (x, plane) if len(self.size) == 2 else (x, row, plane)
             cell = ", ".join(f"{axis}={n}" for axis, n in zip("xyz", at, strict=False))
             raise CaseError(
@@ -79,9 +79,7 @@ class ArrayField(CellField):
     def _stored(self, array: Any, begin: int, end: int) -> Floats:
         _, rows, nx = self._shape
         numbers = np.asarray(array[begin:end], np.float64)
-        return stored_cells(
-            self.staggered, numbers.reshape(end - begin, rows, nx, self.count), begin
-        )
+        return self.lattice.stored(numbers.reshape(end - begin, rows, nx, self.count), begin)
 
     def require(self, array: Any) -> None:
         """ValueError unless an array has a value for each cell."""
@@ -121,7 +119,7 @@ class FunctionField(CellField):
 
     def _planes(self, begin: int, end: int, t: float) -> Floats:
         planes, rows, nx = self._shape
-        stored = planes, rows, nx // 2 if self.staggered else nx
+        stored = planes, rows, nx // self.lattice.volume
         found = np.empty((end - begin, *stored[1:], self.count))
         for here, values in in_blocks(stored, begin, end, partial(self._values, stored, t)):
             found[here] = values
@@ -130,7 +128,7 @@ class FunctionField(CellField):
     def _values(self, shape: tuple[int, int, int], t: float, first: int, last: int) -> Floats:
         assert self.function is not None
         plane, row, k = np.mgrid[first:last, : shape[1], : shape[2]]
-        x = x_of(self.staggered, plane, row, k)
+        x = self.lattice.x(plane, row, k)
         nodes = (x, plane) if len(self.size) == 2 else (x, row, plane)
         places = [np.ascontiguousarray(each, np.float64).reshape(-1) + 0.5 for each in nodes]
         if self.scalar:
@@ -245,5 +243,5 @@ class _Fields:
 
     def _box(self, count: int, where: str) -> dict[str, Any]:
         case = self.case
-        box = {"size": case.domain.size, "staggered": case.lattice.staggered}
+        box = {"size": case.domain.size, "lattice": case.lattice}
         return box | {"count": count, "where": where, "path": case.path}

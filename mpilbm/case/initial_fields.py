@@ -18,7 +18,7 @@ from mpilbm.core.formulas.trees import Tree
 from mpilbm.core.formulas.values import AXES, FieldValue, names_in
 from mpilbm.core.registry import Parameters
 from mpilbm.model.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
-from mpilbm.physics.lattices import stored_cells, x_of
+from mpilbm.physics.lattices import Lattice
 
 BLOCK_CELLS = 2**14  # evaluated together
 FIXES = {
@@ -34,8 +34,8 @@ class InitialFields(Parameters):
     `value` is the density of a fluid, which has limits, or the value of a scalar; `name` is its key
     in the table, rho or value. u has one entry per dimension. A velocity from a file is multiplied
     by `scale`, the difference of its density from 1 by `scale_rho`. `periodic` is a property of the
-    box, `staggered` of the lattice; no cell may be faster than `max_speed`. `where` and `path` are
-    the key path and the case file, for messages.
+    box; no cell may be faster than `max_speed`. `where` and `path` are the key path and the case
+    file, for messages.
     """
 
     value: float | str | SkipValidation[FieldValue]
@@ -48,7 +48,7 @@ class InitialFields(Parameters):
     non_equilibrium: bool
     iterate: int
     periodic: tuple[bool, ...]
-    staggered: bool
+    lattice: SkipValidation[Lattice]
     max_speed: float
     where: str
     path: Path
@@ -123,10 +123,10 @@ class InitialFields(Parameters):
 
     def _read(self, shape: Shape, begin: int, end: int) -> tuple[np.ndarray, np.ndarray]:
         assert self.file is not None
-        full = (*shape[:2], shape[2] * (2 if self.staggered else 1))
+        full = (*shape[:2], shape[2] * self.lattice.volume)
         with self._case_errors():
             fields = load_fields(self.file, full, self.periodic, begin, end)
-        rho, u = (stored_cells(self.staggered, field, begin) for field in fields)
+        rho, u = (self.lattice.stored(field, begin) for field in fields)
         total = rho + u.sum(axis=-1)
         self._refuse(~np.isfinite(total), total, "file", begin, "is not finite")
         if self.scale != 1:
@@ -156,12 +156,10 @@ class InitialFields(Parameters):
         return rho, u
 
     def _waves(self, flow: RandomFlow, shape: Shape, begin: int, end: int) -> np.ndarray:
-        planes, rows, nx = shape[0], shape[1], shape[2] * (2 if self.staggered else 1)
+        planes, rows, nx = shape[0], shape[1], shape[2] * self.lattice.volume
         size = (nx, planes) if len(self.u) == 2 else (nx, rows, planes)
         waves = waves_of(flow, size)
-        return stored_cells(
-            self.staggered, np.stack([waves.plane(k) for k in range(begin, end)]), begin
-        )
+        return self.lattice.stored(np.stack([waves.plane(k) for k in range(begin, end)]), begin)
 
     def strain(self, shape: Shape, begin: int, end: int) -> np.ndarray:
         """S_ab = (du_a/dx_b + du_b/dx_a) / 2 in planes, (n, rows, nx, D (D + 1) / 2): xx, xy, ….
@@ -198,7 +196,7 @@ class InitialFields(Parameters):
         plane, row, x = (int(index) for index in np.argwhere(bad)[0])
         value = values[plane, row, x]
         source = "" if key == self.name and self.random else self._source
-        x = x_of(self.staggered, begin + plane, row, x)
+        x = self.lattice.x(begin + plane, row, x)
         y, z = (begin + plane, None) if len(self.u) == 2 else (row, begin + plane)
         cell = f"x={x}, y={y}" + ("" if z is None else f", z={z}")
         raise CaseError(
@@ -215,7 +213,7 @@ class InitialFields(Parameters):
         """
         planes, rows, cells = shape
         plane, row, k = np.ogrid[first:last, :rows, :cells]
-        x, nx = x_of(self.staggered, plane, row, k) + 0.5, cells * (2 if self.staggered else 1)
+        x, nx = self.lattice.x(plane, row, k) + 0.5, cells * self.lattice.volume
         if len(self.u) == 2:
             found = formula.evaluate(x=x, y=plane + 0.5, nx=nx, ny=planes, t=0.0)
         else:

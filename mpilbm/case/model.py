@@ -83,37 +83,18 @@ class Fluid(Parameters):
         return self.collision.arguments(self.viscosity, lattice)
 
 
-class Case(Parameters):
-    """All that a run needs; lattice, coupling, layout, … are objects of registered classes.
+class BoundedLattice(Parameters):
+    """A lattice in the box; a subclass adds the conditions on the faces and on the bodies.
 
-    `path` is the file of the case, `toml` its text including the overrides of the command line.
-    `settings` are those overrides, as texts `key.path=value`.
-    `of_keys` has the findings on earlier names of keys, and on lengths and times that are no whole
-    number of cells or steps.
-    `given` holds the arrays and functions of a Python program by the references in the tables.
-    `frames` holds the frame of each body, see body_frames.py.
+    `path` is the file of the case. `given` holds the arrays and functions of a Python program by
+    the references in the tables. `frames` holds the frame of each body, see body_frames.py.
     """
 
-    title: str = ""
     lattice: SkipValidation[Lattice]
     domain: Domain
-    fluids: tuple[Fluid, ...]
-    coupling: SkipValidation[Coupling | None] = None
-    scalars: tuple[Scalar, ...] = ()
-    buoyancy: Buoyancy | None = None
-    units: Units | None = None
     precision: Precision
     layout: SkipValidation[Layout]
-    backend: SkipValidation[Backend]
-    halo: Any  # halo.Halo and outputs.Output are in higher layers
-    boundaries: tuple[SkipValidation[Boundary], ...]
-    bodies: tuple[Body, ...]
-    run: Run
-    outputs: tuple[Any, ...]
     path: Path
-    toml: str
-    settings: tuple[str, ...] = ()
-    of_keys: tuple[Finding, ...] = ()
     given: dict[str, Any] = {}
     frames: tuple[tuple[tuple[float, float], ...], ...] = ()
 
@@ -138,15 +119,58 @@ class Case(Parameters):
         return (rest[1], rest[0], nx) if len(rest) == 2 else (rest[0], 1, nx)
 
     @property
+    def formats(self) -> Formats:
+        """The number formats of the values that a cell stores."""
+        return self.layout.formats(self.lattice, self.precision.storage)
+
+
+class ScalarSolid(Parameters):
+    """A body as a scalar sees it: `boundary` is the condition on the scalar at its surface."""
+
+    label: str
+    shape: Any
+    mask: str | None
+    boundary: SkipValidation[ScalarBoundary]
+
+
+class ScalarLattice(BoundedLattice):
+    """The lattice of a scalar and the conditions on it; each boundary has one face."""
+
+    boundaries: tuple[SkipValidation[ScalarBoundary], ...]
+    bodies: tuple[ScalarSolid, ...]
+
+
+class Case(BoundedLattice):
+    """All that a run needs; lattice, coupling, layout, … are objects of registered classes.
+
+    The fluids are on the lattice of the case; each scalar has a lattice of its own.
+    `toml` is the text of the case file including the overrides of the command line.
+    `settings` are those overrides, as texts `key.path=value`.
+    `of_keys` has the findings on earlier names of keys, and on lengths and times that are no whole
+    number of cells or steps.
+    """
+
+    title: str = ""
+    fluids: tuple[Fluid, ...]
+    coupling: SkipValidation[Coupling | None] = None
+    scalars: tuple[Scalar, ...] = ()
+    buoyancy: Buoyancy | None = None
+    units: Units | None = None
+    backend: SkipValidation[Backend]
+    halo: Any  # halo.Halo and outputs.Output are in higher layers
+    boundaries: tuple[SkipValidation[Boundary], ...]
+    bodies: tuple[Body, ...]
+    run: Run
+    outputs: tuple[Any, ...]
+    toml: str
+    settings: tuple[str, ...] = ()
+    of_keys: tuple[Finding, ...] = ()
+
+    @property
     def ghost(self) -> int:
         """Number of ghost planes at each end of a slab: the largest distance of a read."""
         boundaries = (*self.boundaries, *(body.boundary for body in self.bodies))
         return max([1, *(boundary.capabilities.planes_behind for boundary in boundaries)])
-
-    @property
-    def formats(self) -> Formats:
-        """The number formats of the values that a cell stores."""
-        return self.layout.formats(self.lattice, self.precision.storage)
 
     @property
     def needs(self) -> Needs:
@@ -164,6 +188,14 @@ class Case(Parameters):
         )
 
     @property
+    def single_fluid(self) -> bool:
+        """Whether there is one fluid without a coupling.
+
+        Then the pressure is cs2 rho, and only given forces act on the fluid.
+        """
+        return self.coupling is None and len(self.fluids) == 1
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """The labels of the scalars."""
         return tuple(scalar.label for scalar in self.scalars)
@@ -174,27 +206,21 @@ class Case(Parameters):
         found = {k for s in self.scalars for k, body in enumerate(s.bodies) if body.conducts}
         return tuple(sorted(found))
 
-    def of_scalar(self, number: int) -> "Case":
-        """This case as the populations of a scalar see it: their lattice and their walls.
-
-        It has no fluids. Each face of the box has a boundary of its own.
-        """
+    def of_scalar(self, number: int) -> ScalarLattice:
+        """The lattice of a scalar in the same box, with the conditions on the scalar."""
         scalar = self.scalars[number]
-        bodies = zip(self.bodies, scalar.bodies, strict=True)
-        return self.model_copy(
-            update={
-                "lattice": scalar.lattice,
-                "fluids": (),
-                "coupling": None,
-                "scalars": (),
-                "boundaries": tuple(
-                    boundary.model_copy(update={"where": (face,)})
-                    for boundary in scalar.boundaries
-                    for face in boundary.where
-                ),
-                "bodies": tuple(b.model_copy(update={"boundary": each}) for b, each in bodies),
-                "outputs": (),
-            }
+        box = {name: getattr(self, name) for name in BoundedLattice.model_fields}
+        return ScalarLattice(
+            **box | {"lattice": scalar.lattice},
+            boundaries=tuple(
+                boundary.model_copy(update={"where": (face,)})
+                for boundary in scalar.boundaries
+                for face in boundary.where
+            ),
+            bodies=tuple(
+                ScalarSolid(label=body.label, shape=body.shape, mask=body.mask, boundary=each)
+                for body, each in zip(self.bodies, scalar.bodies, strict=True)
+            ),
         )
 
     @property
@@ -236,10 +262,14 @@ class Case(Parameters):
         """Key path of a number of a fluid: `fluid.viscosity`, or `fluid.water.viscosity`."""
         return self.key(fluid, name) if fluid.label else f"fluid.{name}"
 
+    def suffix(self, number: int) -> str:
+        """The end of the names of a fluid's kernels and arguments; empty without a coupling."""
+        return OF.format(number) if self.coupling else ""
+
     def force_on(self, number: int) -> list[CellValue]:
         """The components of the force on a fluid; the names of coupled fluids' forces differ."""
         force = self.fluids[number].force
-        return force.components(OF.format(number) if self.coupling else "") if force else []
+        return force.components(self.suffix(number)) if force else []
 
     def conditions(self) -> Iterator[tuple[str, Boundary, Any]]:
         """(key path, boundary, shape) of all faces and bodies; no shape at a face, or of a mask."""

@@ -61,6 +61,7 @@ def _scalar(case: Case, table: ScalarTable) -> Scalar:
     nu, key = case.fluids[0].viscosity, f"scalar.{table.label}"
     ratio = table.prandtl or table.schmidt
     usual = USUAL.get(case.dimensions, "D3Q7")
+    lattice = table.lattice or make("scalar_lattices", usual)
     still = (0.0,) * case.dimensions
     given = (
         (b, b.scalar.get(table.label) or make("scalar_boundaries", "flux")) for b in case.bodies
@@ -71,7 +72,7 @@ def _scalar(case: Case, table: ScalarTable) -> Scalar:
         key=key,
         diffusivity=min(nu / ratio, MOST) if ratio else table.diffusivity,
         ratio="prandtl" if table.prandtl else "schmidt" if table.schmidt else "",
-        lattice=table.lattice or make("scalar_lattices", usual),
+        lattice=lattice,
         collision=table.collision,
         source=table.source,
         heat_capacity=table.heat_capacity,
@@ -85,7 +86,7 @@ def _scalar(case: Case, table: ScalarTable) -> Scalar:
             non_equilibrium=False,
             iterate=0,
             periodic=case.domain.periodic,
-            staggered=False,
+            lattice=lattice,
             max_speed=1.0,
             where=f"{key}.initial",
             path=case.path,
@@ -176,7 +177,7 @@ def _of_case(case: Case) -> Iterator[str]:
     """Fluids and lattices that cannot carry scalars."""
     if not case.scalars:
         return
-    if case.coupling or len(case.fluids) > 1:
+    if not case.single_fluid:
         yield "scalar: found together with coupled fluids; allowed: with one fluid; remove either"
     if case.lattice.staggered:
         every = (n for n in names("lattices") if not find("lattices", n).staggered)

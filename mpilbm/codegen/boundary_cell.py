@@ -8,8 +8,8 @@ from sympy import Expr, Piecewise, Rational, Symbol, sqrt, sympify
 
 from mpilbm.codegen.coordinates import centre_of, given
 from mpilbm.codegen.entries import OWN, EntryText, staged
-from mpilbm.codegen.kernels import FluidKernels
-from mpilbm.codegen.model import Macroscopic
+from mpilbm.codegen.kernels import FieldKernels
+from mpilbm.codegen.model import Macroscopic, Model
 from mpilbm.codegen.printer import symbol
 from mpilbm.codegen.program import Access
 from mpilbm.layouts import HERE, Offset, Place
@@ -22,7 +22,7 @@ HALF = Rational(1, 2)
 
 
 def mirror_of(
-    kernel: EntryText, fluid: FluidKernels, i: int, slipped: str
+    kernel: EntryText, fluid: FieldKernels, i: int, slipped: str
 ) -> tuple[Symbol, Expression]:
     """The population from the mirror image along c_i, and the condition that there is one."""
     place = f"mirrors[{slipped} * {fluid.lattice.Q} + {i}]"
@@ -38,7 +38,7 @@ class Listed:
     `name`: that of the kernel that stages incoming populations. `beside`: see wall_effects.
     """
 
-    fluid: FluidKernels
+    fluid: FieldKernels
     boundary: Condition
     name: str
     parity: int
@@ -273,9 +273,20 @@ class BoundaryCell(CellView):
             self._inwards[k] = CellView(self._kernel.inwards(k), self._of)
         return self._inwards[k]
 
+    @property
+    def _flow(self) -> Model:
+        """The equations of the fluid. Raises ValueError in conditions on scalars."""
+        model = self._fluid.model
+        if not isinstance(model, Model):
+            raise ValueError(
+                f"{self._boundary.name} uses feq, force, velocity or momentum, which cells of a "
+                "fluid have; a condition on a scalar uses the density and the populations"
+            )
+        return model
+
     def feq(self, density: Expression, rho: Expression, u: Vector) -> list[Expression]:
         """The equilibrium of the fluid's collision."""
-        return self._fluid.model.collision.feq(self.lattice, density, rho, u)
+        return self._flow.collision.feq(self.lattice, density, rho, u)
 
     def stored(self, rho: Expression) -> Expression:
         """The stored density that represents rho."""
@@ -292,16 +303,16 @@ class BoundaryCell(CellView):
     @cached_property
     def force(self) -> list[Expression]:
         """The force per volume; zeros without one."""
-        return self._fluid.model.force(self._kernel)
+        return self._flow.force(self._kernel)
 
     def velocity(self, momentum: Vector, rho: Expression) -> list[Expression]:
         """u from sum_i c_i f_i of arriving populations: half of the force is added."""
         whole = [j + F / 2 for j, F in zip(momentum, self.force, strict=True)]
-        return self._fluid.model.collision.velocity(whole, rho)
+        return self._flow.collision.velocity(whole, rho)
 
     def momentum(self, rho: Expression, u: Vector) -> list[Expression]:
         """sum_i c_i f_i of arriving populations, from u; half of the force is subtracted."""
-        (inverse,) = self._fluid.model.collision.velocity([1], rho)
+        (inverse,) = self._flow.collision.velocity([1], rho)
         return [v / inverse - F / 2 for v, F in zip(u, self.force, strict=True)]
 
     def rest(self, density: Expression) -> Expression:

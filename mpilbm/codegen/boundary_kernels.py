@@ -10,7 +10,7 @@ from sympy import sympify
 
 from mpilbm.codegen.boundary_cell import BoundaryCell, Listed
 from mpilbm.codegen.entries import EntryText, listed, staged
-from mpilbm.codegen.kernels import FluidKernels
+from mpilbm.codegen.kernels import FieldKernels, FluidKernels
 from mpilbm.codegen.program import Access
 from mpilbm.layouts import HERE
 
@@ -102,7 +102,7 @@ def begin_kernel(of: Listed) -> EntryText:
     return kernel
 
 
-def enter_kernel(fluid: FluidKernels, parity: int, lowest: int = 1) -> EntryText:
+def enter_kernel(fluid: FieldKernels, parity: int, lowest: int = 1) -> EntryText:
     """Write staged populations, of directions from `lowest` on, to where the step reads them."""
     text = "the population that enters -> where the next step gathers it"
     kernel = EntryText("enter", text, fluid, parity)

@@ -7,7 +7,7 @@ from typing import Self
 from sympy import Symbol
 
 from mpilbm.codegen.kernel_text import KernelText, share
-from mpilbm.codegen.kernels import FluidKernels
+from mpilbm.codegen.kernels import FieldKernels
 from mpilbm.codegen.printer import c_text
 from mpilbm.codegen.program import Phase
 from mpilbm.codegen.values import Load, entry_place
@@ -42,7 +42,7 @@ class EntryText(KernelText):
         self,
         role: str,
         equations: str,
-        fluid: FluidKernels,
+        fluid: FieldKernels,
         parity: int,
         phase: Phase = "boundary",
         over: str = "entries",

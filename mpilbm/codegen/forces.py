@@ -13,6 +13,7 @@ from mpilbm.codegen.entries import OWN, EntryText
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.link_sums import ChunkText
+from mpilbm.codegen.model import Model
 from mpilbm.layouts import Offset, against
 from mpilbm.model.expressions import Expression
 from mpilbm.physics.algebra import dot, pairs
@@ -90,6 +91,7 @@ class ForceText(ChunkText):
         self.axes, self.split, self.framed = AXES[: fluid.lattice.D], split, framed
         self.whole = boundary.capabilities.whole_cell
         model, still = fluid.model, [0] * self.lattice.D
+        assert isinstance(model, Model)  # a fluid, not a scalar, exerts forces
         self.rest = [0.0] * self.lattice.Q
         if not model.offset:
             self.rest = [float(f) for f in model.collision.feq(self.lattice, 1, 1, still)]

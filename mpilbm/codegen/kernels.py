@@ -1,10 +1,10 @@
-"""The kernels that change a fluid: collide-stream, initial state, import of a state."""
+"""The kernels that change a fluid or scalar: collide-stream, initial state, import of a state."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from mpilbm.codegen.kernel_text import KernelText
-from mpilbm.codegen.model import Model
+from mpilbm.codegen.model import FieldModel, Model
 from mpilbm.codegen.printer import AsStored, AsStoredOwn, symbol
 from mpilbm.codegen.program import FORCE
 from mpilbm.codegen.step_text import NodeText, PairText
@@ -50,21 +50,22 @@ class Options:
     periodic: bool = True
 
 
-class FluidKernels:
-    """Generates the kernels of a model in a layout, one for each parity of its places.
+class FieldKernels:
+    """Generates the kernels that a fluid and a scalar have, one for each parity of their places.
 
     `field`: the name of the populations' memory in addresses.
     """
 
-    def __init__(self, model: Model, layout: Layout, options: Options, field: str = "f") -> None:
-        self.stressed, self.held = options.stressed, options.held
-        self.model, self.layout, self.lattice = model, layout, model.lattice
+    def __init__(
+        self, model: FieldModel, layout: Layout, options: Options, field: str = "f"
+    ) -> None:
+        self.stressed = options.stressed
+        self.model: FieldModel = model
+        self.layout, self.lattice = layout, model.lattice
         self.rounded = options.rounded and layout.populations
         self.unit = options.unit if layout.populations and model.any_unit else 1
         # two cells per thread are loaded and stored unscaled, in the unit of the storage
         self.paired = options.paired and layout.populations and self.unit == options.unit
-        by_cell = model.forcing is not None and model.forcing.by_cell
-        self.paired = self.paired and not by_cell  # a pair of cells reads one array only
         layout.check_in_place(self.lattice)
         grid: AnyGrid = layout.grid(self.lattice, 1, 1, 1, storage=options.storage)
         self.grid: AnyGrid = replace(grid, name=field)
@@ -73,14 +74,6 @@ class FluidKernels:
         if options.walled:
             assert isinstance(self.grid, Grid)  # only dense fields have rows
             self.grid = replace(self.grid, returning=layout.returning(self.lattice))
-        if by_cell:
-            self.model = replace(model, force_grid=self.grid.beside(FORCE, self.lattice.D))
-
-    def all(self) -> list[KernelText]:
-        """All kernels that change or export the state."""
-        makers = [self.collide_stream, self.initialise, self.export_state, self.import_state]
-        makers += [self.hold] * self.held
-        return [make(parity) for parity in range(self.layout.parities) for make in makers]
 
     def pointer(self, way: str) -> str:
         """The array that a step reads ("in") or writes ("out"); the same one in place."""
@@ -109,14 +102,9 @@ class FluidKernels:
 
         return read
 
-    def collide(self, kernel: KernelValues, f: Populations) -> list[Expression]:
-        """The Q outgoing populations from the incoming ones; declares the rates."""
-        return replace(self.model, unit=kernel.unit).collide(kernel, f, self.rates(kernel))
-
     def rates(self, kernel: KernelValues) -> dict[str, Expression]:
-        """{name: argument of the kernel}."""
-        names = self.model.collision.arguments(1.0, self.lattice)
-        return {name: kernel.argument(name, "real") for name in names}
+        """The relaxation rates by name."""
+        raise NotImplementedError
 
     def store(self, kernel: KernelText, parity: int, f: Populations, pointer: str) -> None:
         """Store what the layout stores of the outgoing populations."""
@@ -134,15 +122,6 @@ class FluidKernels:
     def stored_places(self, parity: int) -> list[Place]:
         """Places of the values that the step before one of this parity stored."""
         return self.layout.writes(self.lattice, (parity - 1) % self.layout.parities)
-
-    def collide_stream(self, parity: int) -> KernelText:
-        """One step of the cells of some planes."""
-        text = f"{self.lattice.name}, layout {self.layout.name}: {self.model.collision.__doc__}"
-        kernel = self._update("collide_stream", text, parity)
-        f_star = self.collide(kernel, self.incoming(kernel, parity, self.pointer("in")))
-        if self.rounded:
-            f_star = self.mass_kept(kernel, f_star)
-        return self.store_step(kernel, parity, f_star)
 
     def store_step(
         self, kernel: KernelText, parity: int, f_star: Populations, pointer: str = ""
@@ -169,15 +148,6 @@ class FluidKernels:
         as_stored = AsStored if kernel.unit == 1 else AsStoredOwn
         density = symbol("density") if density is None else density
         return [density - sum(as_stored(f_i) for f_i in f), *f]
-
-    def _update(self, role: str, equations: str, parity: int) -> KernelText:
-        """An empty kernel for a step."""
-        if self.grid.over == "nodes":
-            return NodeText(role, equations, self.unit, parity)
-        if self.paired:
-            return PairText(role, equations, self.unit, parity)
-        over = self.grid.over
-        return KernelText(role, over, equations, self.unit, parity=parity, phase="collide")
 
     def writes_other_array(self) -> bool:
         """Whether a step writes whole cells to an array that it does not read."""
@@ -208,22 +178,6 @@ class FluidKernels:
             stressed = stress, rates
         before = (parity - 1) % self.layout.parities
         self.store(kernel, before, self.model.initial(kernel, density, u, stressed), "f")
-        return kernel
-
-    def hold(self, parity: int) -> KernelText:
-        """One step at a prescribed velocity."""
-        title = (self.model.hold.__doc__ or "").partition("\n")[0]
-        kernel = self.block_kernel("hold", title, parity)
-        kernel.argument("u_held", "real*")
-        f = self.incoming(kernel, parity, self.pointer("in"))
-        u = [
-            kernel.load(f"u_{axis}", f"u_held[cell * {self.lattice.D} + {k}]")
-            for k, axis in enumerate(self.model.axes)
-        ]
-        rate = kernel.argument("hold", "real")
-        f_star = self.model.hold(kernel, f, u, rate, self.rates(kernel))
-        f_star = self.mass_kept(kernel, f_star) if self.rounded else f_star
-        self.store(kernel, parity, f_star, self.pointer("out"))
         return kernel
 
     def export_state(self, parity: int) -> KernelText:
@@ -275,3 +229,65 @@ class FluidKernels:
         if grid.over == "nodes":
             kernel.declare(nx="int", rows="int", node_cell="int32*")
         kernel.do(NODE + CELL if grid.over == "nodes" else CELL)
+
+
+class FluidKernels(FieldKernels):
+    """Generates the kernels of a fluid in a layout, one for each parity of its places."""
+
+    model: Model
+
+    def __init__(self, model: Model, layout: Layout, options: Options) -> None:
+        super().__init__(model, layout, options)
+        self.held = options.held
+        if model.forcing is not None and model.forcing.by_cell:
+            self.paired = False  # a pair of cells reads one array only
+            self.model = replace(model, force_grid=self.grid.beside(FORCE, self.lattice.D))
+
+    def all(self) -> list[KernelText]:
+        """All kernels that change or export the state."""
+        makers = [self.collide_stream, self.initialise, self.export_state, self.import_state]
+        makers += [self.hold] * self.held
+        return [make(parity) for parity in range(self.layout.parities) for make in makers]
+
+    def collide(self, kernel: KernelValues, f: Populations) -> list[Expression]:
+        """The Q outgoing populations from the incoming ones; declares the rates."""
+        return replace(self.model, unit=kernel.unit).collide(kernel, f, self.rates(kernel))
+
+    def rates(self, kernel: KernelValues) -> dict[str, Expression]:
+        """{name: argument of the kernel}."""
+        names = self.model.collision.arguments(1.0, self.lattice)
+        return {name: kernel.argument(name, "real") for name in names}
+
+    def collide_stream(self, parity: int) -> KernelText:
+        """One step of the cells of some planes."""
+        text = f"{self.lattice.name}, layout {self.layout.name}: {self.model.collision.__doc__}"
+        kernel = self._update("collide_stream", text, parity)
+        f_star = self.collide(kernel, self.incoming(kernel, parity, self.pointer("in")))
+        if self.rounded:
+            f_star = self.mass_kept(kernel, f_star)
+        return self.store_step(kernel, parity, f_star)
+
+    def _update(self, role: str, equations: str, parity: int) -> KernelText:
+        """An empty kernel for a step."""
+        if self.grid.over == "nodes":
+            return NodeText(role, equations, self.unit, parity)
+        if self.paired:
+            return PairText(role, equations, self.unit, parity)
+        over = self.grid.over
+        return KernelText(role, over, equations, self.unit, parity=parity, phase="collide")
+
+    def hold(self, parity: int) -> KernelText:
+        """One step at a prescribed velocity."""
+        title = (self.model.hold.__doc__ or "").partition("\n")[0]
+        kernel = self.block_kernel("hold", title, parity)
+        kernel.argument("u_held", "real*")
+        f = self.incoming(kernel, parity, self.pointer("in"))
+        u = [
+            kernel.load(f"u_{axis}", f"u_held[cell * {self.lattice.D} + {k}]")
+            for k, axis in enumerate(self.model.axes)
+        ]
+        rate = kernel.argument("hold", "real")
+        f_star = self.model.hold(kernel, f, u, rate, self.rates(kernel))
+        f_star = self.mass_kept(kernel, f_star) if self.rounded else f_star
+        self.store(kernel, parity, f_star, self.pointer("out"))
+        return kernel

@@ -1,7 +1,7 @@
 """The equations of one fluid as symbols: rho and u, collision, initial state."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from mpilbm.codegen.coordinates import given
 from mpilbm.codegen.program import FORCE
@@ -26,6 +26,37 @@ class Macroscopic(NamedTuple):
     density: Expression
     rho: Expression = None
     u: Vector = ()
+
+
+class FieldModel(Protocol):
+    """The equations of a fluid (Model) or scalar (ScalarModel), as the kernels of both use them."""
+
+    @property
+    def lattice(self) -> Lattice:
+        """The lattice of the populations."""
+
+    @property
+    def offset(self) -> bool:
+        """Whether populations are stored as deviations from a fluid at rest."""
+
+    @property
+    def any_unit(self) -> bool:
+        """Whether the equilibrium is the same in any unit of the populations."""
+
+    @property
+    def axes(self) -> str:
+        """The coordinates: "xy" or "xyz"."""
+
+    def rest(self, density: Expression) -> Expression:
+        """rho, or phi, from the sum of the stored populations."""
+
+    def macroscopic(self, kernel: KernelValues, f: Populations, half: int) -> Macroscopic:
+        """The moments of incoming (`half` = 1) or outgoing (-1) populations."""
+
+    def initial(
+        self, kernel: KernelValues, density: Expression, u: Vector, stressed: Stressed | None = None
+    ) -> list[Expression]:
+        """Outgoing populations of a cell in the initial state."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from mpilbm.codegen.coupled_kernels import CoupledDiagnostics, CoupledKernels
 from mpilbm.codegen.diagnostics import Diagnostics
 from mpilbm.codegen.forces import force_kernel, state_kernel, stress_kernel, sums_kernel
 from mpilbm.codegen.kernel_text import KernelText
-from mpilbm.codegen.kernels import FluidKernels, Options
+from mpilbm.codegen.kernels import FieldKernels, FluidKernels, Options
 from mpilbm.codegen.link_sums import flux_kernel
 from mpilbm.codegen.model import Model
 from mpilbm.codegen.program import Program
@@ -26,7 +26,7 @@ from mpilbm.codegen.structure import (
     wall_effects,
     weighed_boundaries,
 )
-from mpilbm.model.case import Case
+from mpilbm.model.case import BoundedLattice, Case
 from mpilbm.physics.boundary_capabilities import Behind, Reads
 from mpilbm.solids.box_walls import rows_end_in_walls
 
@@ -37,8 +37,6 @@ def build(case: Case) -> Program:
     top, compute = head(case) + prelude(), case.precision.compute
     bodies = {kernel.name: kernel.text() for kernel in texts}
     described = {kernel.name: kernel.kernel() for kernel in texts}
-    if case.coupling:
-        return Program(top, bodies, described, compute, case.precision.storage)
     sweep, sizes = "", None
     if case.layout.sweep and not (model.forcing and model.forcing.by_cell):
         from mpilbm.codegen.sweep.kernel import sweep_sizes, sweep_text
@@ -50,7 +48,7 @@ def build(case: Case) -> Program:
     return Program(top, bodies, described, compute, unit, sweep, sizes, wide)
 
 
-def _options_of(case: Case) -> Options:
+def _options_of(case: BoundedLattice) -> Options:
     """The options of FluidKernels that follow from the box and the precision."""
     half = case.formats.unit == "float16"
     return Options(
@@ -77,7 +75,7 @@ def _single(case: Case) -> tuple[list[KernelText], Model]:
         diagnostics = Diagnostics(kernels)
     texts = [*kernels.all(), *diagnostics.all(), *optional_kernels(case, diagnostics)]
     for parity in range(case.layout.parities):
-        texts += list_kernels(case, kernels, parity)
+        texts += list_kernels(case, kernels, parity) + body_kernels(case, kernels, parity)
         if isinstance(kernels, CarryingKernels):
             texts += _of_scalars(case, kernels, parity)
     return texts, kernels.model
@@ -87,10 +85,10 @@ def _of_scalars(case: Case, kernels: CarryingKernels, parity: int) -> list[Kerne
     """The kernels of each scalar alone; their names end in its number."""
     found: list[KernelText] = []
     for k, scalar in enumerate(kernels.scalars):
-        view = case.of_scalar(k)
-        own = scalar.own(parity) + list_kernels(view, scalar, parity)
+        bounded = case.of_scalar(k)
+        own = scalar.own(parity) + list_kernels(bounded, scalar, parity)
         if k in case.needs.transported:
-            own += map(flux_kernel, _lists(view, scalar, parity))
+            own += map(flux_kernel, _lists(bounded, scalar, parity))
             own += [sums_kernel()] if parity == 0 else []
         for kernel in own:
             kernel.fluid = k + 1
@@ -106,6 +104,7 @@ def _coupled(case: Case) -> tuple[list[KernelText], Model]:
         texts += kernels.of_all(parity)
         for k, fluid in enumerate(kernels.fluids):
             own = kernels.of_each(k, parity) + list_kernels(case, fluid, parity)
+            own += body_kernels(case, fluid, parity)
             for kernel in own:
                 kernel.fluid = k
             texts += own
@@ -127,15 +126,19 @@ def optional_kernels(case: Case, diagnostics: Diagnostics) -> list[KernelText]:
     return found + (Samples(diagnostics).all() if case.needs.sampled else [])
 
 
-def _lists(case: Case, kernels: FluidKernels, parity: int) -> list[Listed]:
+def _lists(case: BoundedLattice, kernels: FieldKernels, parity: int) -> list[Listed]:
     """The boundary lists of a fluid or scalar, one for each structure."""
     walls = wall_effects(case)
     return [Listed(kernels, b, list_name(case, b), parity, walls) for b in boundaries(case)]
 
 
-def list_kernels(case: Case, kernels: FluidKernels, parity: int) -> list[KernelText]:
+def _lowest(case: BoundedLattice) -> int:
+    """The lowest direction whose population a boundary supplies: 0 is the one at rest."""
+    return 0 if any(boundary.capabilities.sets_rest for boundary in boundaries(case)) else 1
+
+
+def list_kernels(case: BoundedLattice, kernels: FieldKernels, parity: int) -> list[KernelText]:
     """The kernels over boundary lists, for steps of this parity."""
-    lowest = 0 if any(boundary.capabilities.sets_rest for boundary in boundaries(case)) else 1
     found: list[KernelText] = []
     for each in _lists(case, kernels, parity):
         found.append(boundary_kernels.stage_kernel(each))
@@ -147,12 +150,18 @@ def list_kernels(case: Case, kernels: FluidKernels, parity: int) -> list[KernelT
             found.append(boundary_kernels.near_kernel(each))
         if each.boundary.state(case.lattice):
             found.append(boundary_kernels.begin_kernel(each))
-    populations = case.layout.populations
-    enter = boundary_kernels.enter_kernel if populations else boundary_kernels.again_kernel
-    found.append(enter(kernels, parity, lowest))
+    if case.layout.populations:
+        return [*found, boundary_kernels.enter_kernel(kernels, parity, _lowest(case))]
+    assert isinstance(kernels, FluidKernels)  # scalars are stored as populations
+    return [*found, boundary_kernels.again_kernel(kernels, parity, _lowest(case))]
+
+
+def body_kernels(case: Case, kernels: FluidKernels, parity: int) -> list[KernelText]:
+    """The kernels of the forces on bodies, for steps of this parity."""
     needs, walls = case.needs, wall_effects(case)
-    for name, boundary in weighed_boundaries(case).items():
-        each = Listed(kernels, boundary, name, parity, walls)
-        found.append(force_kernel(each, needs.split, needs.framed))
+    found: list[KernelText] = [
+        force_kernel(Listed(kernels, boundary, name, parity, walls), needs.split, needs.framed)
+        for name, boundary in weighed_boundaries(case).items()
+    ]
     found += [sums_kernel(), state_kernel()] if needs.weighed and parity == 0 else []
-    return found + ([stress_kernel(kernels, parity, lowest)] if needs.split else [])
+    return found + ([stress_kernel(kernels, parity, _lowest(case))] if needs.split else [])

@@ -8,20 +8,20 @@ from sympy import Rational
 from mpilbm.codegen.coordinates import given
 from mpilbm.codegen.diagnostics import Diagnostics
 from mpilbm.codegen.kernel_text import KernelText
-from mpilbm.codegen.kernels import FluidKernels, Options
+from mpilbm.codegen.kernels import FieldKernels, FluidKernels, Options
 from mpilbm.codegen.printer import symbol
 from mpilbm.codegen.scalar_model import Carrying, Materials, ScalarModel, midway, scalar_values
 from mpilbm.codegen.scalar_numbers import buoyant, forcing, material_grid
 from mpilbm.codegen.values import KernelValues
 from mpilbm.layouts import Layout
 from mpilbm.layouts.grid import Grid
-from mpilbm.model.case import Case
+from mpilbm.model.case import BoundedLattice, Case
 from mpilbm.model.expressions import Expression, Populations, Vector
 from mpilbm.physics.sampled import Sampled
 from mpilbm.physics.scalars import weights
 
 
-class ScalarKernels(FluidKernels):
+class ScalarKernels(FieldKernels):
     """The kernels of one scalar, and its part of the step."""
 
     model: ScalarModel
@@ -192,8 +192,7 @@ def scalar_model(case: Case, number: int) -> ScalarModel:
     """The model of one scalar."""
     scalar = case.scalars[number]
     source = scalar.source_value(number, case.labels)
-    equations = scalar.lattice, scalar.collision, None, False
-    found = ScalarModel(*equations, number=number, label=scalar.label, given=source)
+    found = ScalarModel(scalar.lattice, scalar.collision, number, scalar.label, source)
     if not case.conductors:
         return found
     rates = tuple(scalar.collision.rates(1.0, scalar.lattice))
@@ -203,9 +202,9 @@ def scalar_model(case: Case, number: int) -> ScalarModel:
 
 
 def carrying_kernels(
-    case: Case, options: Options, of_scalar: Callable[[Case], Options]
+    case: Case, options: Options, of_scalar: Callable[[BoundedLattice], Options]
 ) -> CarryingKernels:
-    """The kernels of the fluid; `of_scalar(view)`: the options of those of a scalar."""
+    """The kernels of the fluid; `of_scalar`: the options of those of a scalar, from its lattice."""
     (fluid,) = case.fluids
     # A pair of cells reads populations only. With two scalars it needs so many registers that an
     # H200 ran at 72 % of the copy bandwidth, and at 85 % with one cell per thread.

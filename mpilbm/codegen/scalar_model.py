@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from sympy import Piecewise, Symbol
 
@@ -15,6 +15,7 @@ from mpilbm.core.formulas.values import CellValue
 from mpilbm.layouts import HERE, Place
 from mpilbm.layouts.grid import Grid
 from mpilbm.model.expressions import Expression, Populations, Rates, Vector
+from mpilbm.physics.lattices import AXES, Lattice
 from mpilbm.physics.scalars import equilibrium
 from mpilbm.physics.scalars.collisions import ScalarCollision
 
@@ -61,18 +62,26 @@ class Materials:
 
 
 @dataclass(frozen=True)
-class ScalarModel(Model):
+class ScalarModel:
     """A scalar phi with its collision; the stored populations add up to phi.
 
     `number` counts the scalars, `label` is its name in formulas, `given` its source, or None.
     `materials`: those of the cells, or None if no body conducts a scalar.
     """
 
-    collision: ScalarCollision  # type: ignore[assignment]  # a Model has that of a fluid
-    number: int = 0
-    label: str = ""
+    lattice: Lattice
+    collision: ScalarCollision
+    number: int
+    label: str
     given: CellValue | None = None
     materials: Materials | None = None
+
+    offset: ClassVar[bool] = False
+
+    @property
+    def axes(self) -> str:
+        """The coordinates: "xy" or "xyz"."""
+        return AXES[: self.lattice.D]
 
     @property
     def suffix(self) -> str:
@@ -91,6 +100,10 @@ class ScalarModel(Model):
     def at_rest(self, kernel: KernelValues, u: Vector) -> Vector:
         """The velocity that carries the scalar: u in the fluid, 0 in bodies."""
         return u if self.materials is None else self.materials.at(kernel).at_rest(u)
+
+    def rest(self, density: Expression) -> Expression:
+        """Phi from the sum of the stored populations."""
+        return density
 
     def macroscopic(self, kernel: KernelValues, f: Populations, half: int) -> Macroscopic:
         """Phi; a scalar has neither a density of mass nor a velocity of its own."""

@@ -7,7 +7,7 @@ from typing import Any
 from mpilbm.codegen.program import POINTS
 from mpilbm.codegen.scalar_numbers import buoyant, forcing
 from mpilbm.layouts.formats import SCALE, Formats
-from mpilbm.model.case import Case, Fluid
+from mpilbm.model.case import BoundedLattice, Case, Fluid
 from mpilbm.physics.boundaries import Condition, one_face_each
 from mpilbm.physics.couplings import solids
 from mpilbm.solids.box_walls import rows_end_in_walls
@@ -39,7 +39,7 @@ def structure(case: Case) -> dict[str, Any]:
 
 def _scalar_structure(case: Case) -> dict[str, Any]:
     """The part of `structure` that describes the scalars."""
-    scheme, views = forcing(case), [case.of_scalar(k) for k in range(len(case.scalars))]
+    scheme, bounded = forcing(case), [case.of_scalar(k) for k in range(len(case.scalars))]
     sources = [each.source_value(k, case.labels) for k, each in enumerate(case.scalars)]
     return {
         "scalars": [
@@ -55,7 +55,7 @@ def _scalar_structure(case: Case) -> dict[str, Any]:
         "buoyant": buoyant(case),
         "viscosity": case.viscosity_value and case.viscosity_value.structure(),
         "scheme": scheme and scheme.structure(),
-        "walls_of_scalars": [[boundary_structures(v), rows_end_in_walls(v)] for v in views],
+        "walls_of_scalars": [[boundary_structures(b), rows_end_in_walls(b)] for b in bounded],
         "transported": case.needs.transported,
     }
 
@@ -104,7 +104,7 @@ def start(fluid: Fluid) -> dict[str, bool]:
     return {"stressed": initial.non_equilibrium, "held": initial.iterate > 0}
 
 
-def boundaries(case: Case) -> list[Condition]:
+def boundaries(case: BoundedLattice) -> list[Condition]:
     """One boundary for each structure in a case: faces first, by precedence."""
     found: dict[str, Condition] = {}
     faces = one_face_each(case.boundaries)
@@ -120,12 +120,12 @@ def weighed_boundaries(case: Case) -> dict[str, Condition]:
     return {list_name(case, boundary): boundary for boundary in found}
 
 
-def boundary_structures(case: Case) -> list[dict[str, Any]]:
+def boundary_structures(case: BoundedLattice) -> list[dict[str, Any]]:
     """The distinct structures of all boundaries."""
     return [boundary.structure() for boundary in boundaries(case)]
 
 
-def wall_effects(case: Case) -> list[str]:
+def wall_effects(case: BoundedLattice) -> list[str]:
     """The properties of walls that kernels of other boundaries in the same cells must include.
 
     "move": some half-way wall moves; "slip": some wall mirrors populations.
@@ -138,7 +138,7 @@ def wall_effects(case: Case) -> list[str]:
     return [name for name, present in effects.items() if present]
 
 
-def list_name(case: Case, boundary: Condition) -> str:
+def list_name(case: BoundedLattice, boundary: Condition) -> str:
     """Name of the kernel that stages the incoming populations of boundaries of this structure."""
     return f"enter_{boundary.name}_{boundary_structures(case).index(boundary.structure())}"
 

@@ -140,8 +140,8 @@ class Surface(Protocol):
         """Return q, (n,), of the first sheet between points and points + step; nan without one."""
 
 
-class Body(Protocol):
-    """A solid in the flow: a shape, or the cells of a file."""
+class Solid(Protocol):
+    """A solid in the box: a shape, or the cells of a file."""
 
     @property
     def label(self) -> str:
@@ -156,8 +156,16 @@ class Body(Protocol):
         """The file of cells, or None."""
 
     @property
-    def boundary(self) -> "Boundary":
+    def boundary(self) -> "Condition":
         """The condition on the surface."""
+
+
+class Body(Solid, Protocol):
+    """A solid in the flow."""
+
+    @property
+    def boundary(self) -> "Boundary":
+        """The condition of the flow on the surface."""
 
 
 class Buoyancy(Protocol):
@@ -184,12 +192,16 @@ class Run(Protocol):
         """Whether the velocity of all cells is compared with the previous one."""
 
 
-class Case(Protocol):
-    """All that physics, layouts, links, kernels and geometry use of a case."""
+class BoundedLattice(Protocol):
+    """A lattice in the box, and the conditions at the boundaries of its populations.
+
+    The fluids share one, which is the case itself. Each scalar has one of its own: the same box
+    and bodies, with another lattice and other conditions.
+    """
 
     @property
     def lattice(self) -> "Lattice":
-        """The lattice of the fluids."""
+        """The lattice."""
 
     @property
     def domain(self) -> Domain:
@@ -204,10 +216,6 @@ class Case(Protocol):
         """Stored cells (planes, rows, nx)."""
 
     @property
-    def ghost(self) -> int:
-        """Number of ghost planes at each end of a slab."""
-
-    @property
     def precision(self) -> Precision:
         """The number types."""
 
@@ -220,12 +228,51 @@ class Case(Protocol):
         """The number formats of the values that a cell stores."""
 
     @property
+    def boundaries(self) -> "Sequence[Condition]":
+        """The conditions on the faces of the box."""
+
+    @property
+    def bodies(self) -> Sequence[Solid]:
+        """The bodies, with the conditions on their surfaces."""
+
+    @property
+    def frames(self) -> tuple[tuple[tuple[float, float], ...], ...]:
+        """The frame of each body, see case/body_frames.py."""
+
+    @property
+    def path(self) -> Path:
+        """The file of the case, for messages."""
+
+    @property
+    def directory(self) -> Path:
+        """The folder to which paths are relative."""
+
+    @property
+    def given(self) -> Mapping[str, Any]:
+        """Arrays and functions of a Python program, by their references in the tables."""
+
+
+class Case(BoundedLattice, Protocol):
+    """All that physics, layouts, links, kernels and geometry use of a case."""
+
+    @property
+    def ghost(self) -> int:
+        """Number of ghost planes at each end of a slab."""
+
+    @property
     def fluids(self) -> Sequence[Fluid]:
         """The fluids; several with a coupling."""
 
     @property
     def coupling(self) -> "Coupling | None":
         """The coupling of several fluids or phases."""
+
+    @property
+    def single_fluid(self) -> bool:
+        """Whether there is one fluid without a coupling.
+
+        Then the pressure is cs2 rho, and only given forces act on the fluid.
+        """
 
     @property
     def scalars(self) -> Sequence[Scalar]:
@@ -248,10 +295,6 @@ class Case(Protocol):
         """The bodies."""
 
     @property
-    def frames(self) -> tuple[tuple[tuple[float, float], ...], ...]:
-        """The frame of each body, see case/body_frames.py."""
-
-    @property
     def conductors(self) -> tuple[int, ...]:
         """Numbers of the bodies that conduct a scalar."""
 
@@ -266,18 +309,6 @@ class Case(Protocol):
     @property
     def units(self) -> "Units | None":
         """Metres, seconds … of a lattice unit."""
-
-    @property
-    def path(self) -> Path:
-        """The file of the case, for messages."""
-
-    @property
-    def directory(self) -> Path:
-        """The folder to which paths are relative."""
-
-    @property
-    def given(self) -> Mapping[str, Any]:
-        """Arrays and functions of a Python program, by their references in the tables."""
 
     @property
     def own_fields(self) -> tuple[str, ...]:
@@ -299,8 +330,8 @@ class Case(Protocol):
     def viscosity_value(self) -> "CellValue | None":
         """The formula of the viscosity for kernels; None for a number."""
 
-    def of_scalar(self, number: int) -> "Case":
-        """The box and its walls as the populations of a scalar see them, without fluids."""
+    def of_scalar(self, number: int) -> BoundedLattice:
+        """The lattice of a scalar, with the conditions on it."""
 
     def force_on(self, number: int) -> "list[CellValue]":
         """The components of the force on a fluid."""

@@ -12,7 +12,6 @@ from mpilbm.core.formulas.given_functions import GivenFunction
 from mpilbm.model.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 from mpilbm.outputs import Context
 from mpilbm.parallel.agree import together
-from mpilbm.physics.lattices import stored_cells, x_of
 from mpilbm.solver.initialise import HostValues
 
 if TYPE_CHECKING:
@@ -101,7 +100,7 @@ def _new_values(context: Context, name: str, value: Given, local: bool) -> np.nd
     found = found if here else found[slab.begin : slab.end]
     rows = (1, *plane) if len(plane) == 1 else plane
     cells = found.reshape(slab.planes, *rows, *components)
-    return stored_cells(case.lattice.staggered, cells, slab.begin)
+    return case.lattice.stored(cells, slab.begin)
 
 
 def _numbers(name: str, value: Any) -> np.ndarray:
@@ -149,7 +148,7 @@ def _require(context: Context, values: dict[str, np.ndarray]) -> None:
             wrong, sentence = infinite, "is not finite; give numbers"
         for plane, row, k in np.argwhere(wrong)[:1].tolist():
             whole = context.slab.begin + plane
-            x = int(x_of(context.case.lattice.staggered, whole, row, k))
+            x = context.case.lattice.x(whole, row, k)
             cell = (x, whole) if context.case.dimensions == 2 else (x, row, whole)
             at = f"{what} = {found[plane, row, k]:g} in cell {cell} (counted from 0)"
             raise UsageError(f"set_field: {at} {sentence}")

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.layouts.cells import Planes
-from mpilbm.model.case import Case
+from mpilbm.model.case import BoundedLattice
 from mpilbm.parallel.slabs import Slab
-from mpilbm.physics.boundaries import Boundary
+from mpilbm.physics.boundaries import Condition
 from mpilbm.physics.boundary_capabilities import Reads
 from mpilbm.solids import Ints
 from mpilbm.solids.entry_list import EntryList
@@ -52,7 +52,7 @@ class BoxWalls:
     owners: frozenset[int]
 
     @classmethod
-    def of(cls, case: Case, slab: Slab, grid: Planes) -> "BoxWalls":
+    def of(cls, case: BoundedLattice, slab: Slab, grid: Planes) -> "BoxWalls":
         """Find the walls of a slab that are at rest or move with a constant velocity."""
         table = np.zeros((), DTYPE)
         places: set[int] = set()
@@ -87,7 +87,7 @@ class BoxWalls:
         return tuple(each.only(np.flatnonzero(np.isin(each.cells, cells))) for each in lists)
 
 
-def _constant_velocity(boundary: Boundary) -> tuple[float, ...] | None:
+def _constant_velocity(boundary: Condition) -> tuple[float, ...] | None:
     """The constant velocity of a half-way wall, () at rest; None for all other boundaries."""
     if boundary.reflects:
         return ()
@@ -104,7 +104,7 @@ def _number(face: str, dimensions: int) -> int:
     return 2 * axis + (face[1] == "+")
 
 
-def rows_end_in_walls(case: Case) -> bool:
+def rows_end_in_walls(case: BoundedLattice) -> bool:
     """Whether the step reads populations from beyond x- and x+ in the cell, see Layout.returning.
 
     For a wall at rest the step then reads the outgoing population, and no boundary list is needed.
@@ -117,7 +117,7 @@ def rows_end_in_walls(case: Case) -> bool:
     return any(boundary.reflects and ENDS & {*boundary.where} for boundary in case.boundaries)
 
 
-def beyond(case: Case, slab: Slab, cells: Ints) -> LinkSet:
+def beyond(case: BoundedLattice, slab: Slab, cells: Ints) -> LinkSet:
     """The links of cells that come from beyond the ends of rows."""
     x, steps = cells % slab.shape[2], [case.lattice.offset(i)[2] for i in range(case.lattice.Q)]
     ends = {1: x == 0, -1: x == slab.shape[2] - 1}

@@ -112,10 +112,10 @@ def build(case: Case, slab: Slab, look: Look | None = None) -> Geometry:
     fluid, flags = _fluid_cells(solid), partial(neighbour_flags, case, slab, ids)
     of_scalars = []
     for k in range(len(case.scalars)):
-        scalar = case.of_scalar(k)
-        there = solids(scalar, ids)
-        owned = owned_links(scalar, slab, there)
-        of_scalars.append(entry_lists(scalar, slab, fluid_planes(scalar, slab, there), owned))
+        bounded = case.of_scalar(k)
+        there = solids(bounded, ids)
+        owned = owned_links(bounded, slab, there)
+        of_scalars.append(entry_lists(bounded, slab, fluid_planes(bounded, slab, there), owned))
     around = surroundings(case, slab, fluid)
     return Geometry(solid, lists, fluid, flags, **around, of_scalars=tuple(of_scalars))
 

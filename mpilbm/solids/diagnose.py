@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab
-from mpilbm.physics.boundaries import Boundary
+from mpilbm.physics.boundaries import Condition
 from mpilbm.physics.boundaries.wall import Wall
 from mpilbm.physics.boundary_capabilities import FaceFlow
 from mpilbm.physics.lattices import AXES
@@ -109,7 +109,7 @@ def _marked(lists: Sequence[EntryList]) -> dict[str, Ints]:
     given   the boundary prescribes a velocity through a face
     free    the flow determines the velocity through a face
     """
-    conditions: dict[str, Callable[[Boundary], bool]] = {
+    conditions: dict[str, Callable[[Condition], bool]] = {
         "driven": _drives,
         "given": lambda boundary: boundary.face_flow is FaceFlow.GIVEN,
         "free": lambda boundary: boundary.face_flow is FaceFlow.FREE,
@@ -125,7 +125,7 @@ def _marked(lists: Sequence[EntryList]) -> dict[str, Ints]:
     return found
 
 
-def _drives(boundary: Boundary) -> bool:
+def _drives(boundary: Condition) -> bool:
     """Whether a boundary may drive the fluid: all except mirrors and walls at rest."""
     resting = isinstance(boundary, Wall) and boundary.wall_velocity is None
     return not (boundary.mirrors or resting)

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from mpilbm.core.formulas.given_functions import PointValue
 from mpilbm.core.formulas.values import CellValue, Plane
-from mpilbm.model.case import Case
+from mpilbm.model.case import BoundedLattice
 from mpilbm.parallel.slabs import Slab
-from mpilbm.physics.boundaries import Boundary
+from mpilbm.physics.boundaries import Condition
 from mpilbm.physics.boundary_capabilities import INWARD_FALLBACK, Reads
 from mpilbm.physics.lattices import Lattice
 from mpilbm.solids import Flags, Floats, Ints
@@ -83,7 +83,7 @@ class InwardCells:
 class EntryList:
     """The n entries of all boundaries of equal structure, which one kernel handles.
 
-    structure  Boundary.structure of these boundaries
+    structure  Condition.structure of these boundaries
     owners     the owners with these boundaries
     cells      int64 (n,), (plane * rows + row) * nx + x with local planes, ascending; a cell has
                one entry for each owner of its links, in the order of the case file
@@ -118,12 +118,12 @@ class EntryList:
     overruled: bool = False
 
     @property
-    def boundary(self) -> Boundary:
+    def boundary(self) -> Condition:
         """The boundary of the first owner."""
         return self.owners[0].boundary
 
     @property
-    def boundaries(self) -> tuple[Boundary, ...]:
+    def boundaries(self) -> tuple[Condition, ...]:
         """The boundaries of all owners."""
         return tuple(owner.boundary for owner in self.owners)
 
@@ -204,7 +204,7 @@ class EntryList:
 
 
 def entry_lists(
-    case: Case, slab: Slab, fluid: FluidPlane, ownership: Ownership
+    case: BoundedLattice, slab: Slab, fluid: FluidPlane, ownership: Ownership
 ) -> tuple[EntryList, ...]:
     """Return the entries of a slab, one list per boundary structure, in the order of the
     owners.
@@ -216,7 +216,11 @@ def entry_lists(
 
 
 def _entries(
-    case: Case, slab: Slab, fluid: FluidPlane, ownership: Ownership, owners: tuple[Owner, ...]
+    case: BoundedLattice,
+    slab: Slab,
+    fluid: FluidPlane,
+    ownership: Ownership,
+    owners: tuple[Owner, ...],
 ) -> EntryList:
     """Return the entries of owners with equal structure, without the motion of walls."""
     boundary = owners[0].boundary
@@ -265,7 +269,11 @@ def _groups(owners: tuple[Owner, ...]) -> list[tuple[Owner, ...]]:
 
 
 def _of_cells(
-    case: Case, slab: Slab, cells: Ints, owners: tuple[Owner, ...], member: NDArray[np.int32]
+    case: BoundedLattice,
+    slab: Slab,
+    cells: Ints,
+    owners: tuple[Owner, ...],
+    member: NDArray[np.int32],
 ) -> dict[int, Floats]:
     """Return the values of cells from files, {column: (n,)}; nan for entries without a file."""
     found: dict[int, Floats] = {}
@@ -280,7 +288,7 @@ def _of_cells(
 
 
 def _inward(
-    lattice: Lattice, slab: Slab, fluid: FluidPlane, cells: Ints, boundary: Boundary
+    lattice: Lattice, slab: Slab, fluid: FluidPlane, cells: Ints, boundary: Condition
 ) -> tuple[list[Ints], dict[str, int]]:
     """Return the cells inwards along the normal for each step, and the number of replacements."""
     steps = boundary.capabilities.inward
@@ -302,7 +310,7 @@ def _inward(
 
 
 def _with_motion(
-    case: Case, slab: Slab, lists: list[EntryList], ownership: Ownership
+    case: BoundedLattice, slab: Slab, lists: list[EntryList], ownership: Ownership
 ) -> list[EntryList]:
     """Add the motion of walls at the cells that the boundaries read; return the lists."""
     if not any(owner.boundary.wall_velocity is not None for owner in ownership.owners):

@@ -151,7 +151,7 @@ def isolated_fluid(case: Case, parts: Parts) -> Iterator[Finding]:
     # non-uniform forces and interactions of fluids may move isolated fluid
     forces = [value for fluid in case.fluids if fluid.force for value in fluid.force.value]
     uniform = all(isinstance(value, int | float) for value in forces)
-    if count and case.coupling is None and uniform:
+    if count and case.single_fluid and uniform:
         text = (
             f"{counted(count, 'region')}, {counted(cells.cells, 'cell')} in all, without a link to "
             f"the flow, {_first(case, cells)}: nothing moves there; fill them with a solid, or "

@@ -15,14 +15,13 @@ from mpilbm.core.files.hdf5 import require_intact
 from mpilbm.core.files.input_arrays import RELATIVE
 from mpilbm.core.files.input_text import file_state
 from mpilbm.core.formulas.given_functions import is_reference, unknown
-from mpilbm.model.case import Case
-from mpilbm.physics.lattices import stored_cells
+from mpilbm.model.case import BoundedLattice
 from mpilbm.solids import Flags
 from mpilbm.solids.volumes import Source, Volume, array_files
 from mpilbm.solids.volumes.solid_planes import SolidPlanes
 
 
-def require_masks(case: Case) -> None:
+def require_masks(case: BoundedLattice) -> None:
     """CaseError if an HDF5 mask of a body does not match the digest at the end of its file.
 
     Reads whole files. One rank calls it before any rank calls `load_mask`.
@@ -38,7 +37,9 @@ def require_masks(case: Case) -> None:
             raise CaseError(f"'{spec}' {error}", f"body.{k}.mask", case.path) from None
 
 
-def load_mask(spec: str, case: Case, begin: int, end: int, where: str = "body.mask") -> Flags:
+def load_mask(
+    spec: str, case: BoundedLattice, begin: int, end: int, where: str = "body.mask"
+) -> Flags:
     """Planes begin … end - 1 of a mask file as bool (end - begin, rows, nx): nonzero is solid.
 
     The file contains all nodes of the box, also those that a staggered lattice leaves out.
@@ -58,12 +59,12 @@ def load_mask(spec: str, case: Case, begin: int, end: int, where: str = "body.ma
     try:
         planes = _planes(spec, case, shape := _shape(case))
         solid = [planes.plane(k, range(k + 1, end)) for k in range(begin, end)]
-        return stored_cells(case.lattice.staggered, np.reshape(solid, (-1, *shape[1:])), begin)
+        return case.lattice.stored(np.reshape(solid, (-1, *shape[1:])), begin)
     except ValueError as error:
         raise CaseError(f"'{spec}' {error}", where, case.path) from None
 
 
-def mask_contents(spec: str, case: Case, where: str) -> tuple[str, str]:
+def mask_contents(spec: str, case: BoundedLattice, where: str) -> tuple[str, str]:
     """The values of a mask, see `SolidPlanes.contents`; arguments and errors as for load_mask."""
     try:
         return _planes(spec, case, _shape(case)).contents
@@ -71,12 +72,12 @@ def mask_contents(spec: str, case: Case, where: str) -> tuple[str, str]:
         raise CaseError(f"'{spec}' {error}", where, case.path) from None
 
 
-def _shape(case: Case) -> tuple[int, int, int]:
+def _shape(case: BoundedLattice) -> tuple[int, int, int]:
     planes, rows, nx = case.shape
     return planes, rows, nx * case.lattice.volume
 
 
-def _planes(spec: str, case: Case, shape: tuple[int, ...]) -> SolidPlanes:
+def _planes(spec: str, case: BoundedLattice, shape: tuple[int, ...]) -> SolidPlanes:
     """The solid planes of a file or of an array of a Python program."""
     if is_reference(spec):
         if spec not in case.given:

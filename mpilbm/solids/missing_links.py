@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.model.case import Case, Surface
+from mpilbm.model.case import BoundedLattice, Surface
 from mpilbm.parallel.slabs import Slab
 from mpilbm.solids import Flags, Ints
 from mpilbm.solids.link_set import LinkBytes, LinkSet, joined
@@ -41,7 +41,7 @@ class Entries(NamedTuple):
     missing: LinkSet
 
 
-def owned_links(case: Case, slab: Slab, ids: NDArray[Any]) -> Ownership:
+def owned_links(case: BoundedLattice, slab: Slab, ids: NDArray[Any]) -> Ownership:
     """Return the missing links of a slab and their owners.
 
     ids: (planes + 2, rows, nx), 0 for fluid and k + 1 for body k, of the slab's planes and one
@@ -78,7 +78,7 @@ class _Finder:
     shifts: (volume, Q), positions from x - c_i to x in rows whose first node has this x.
     """
 
-    def __init__(self, case: Case):
+    def __init__(self, case: BoundedLattice):
         self.case, self.owners = case, owners_of(case)
         self.faces = face_owners(case, self.owners)
         self.joined = face_owners(case, self.owners, joined=True)
@@ -217,13 +217,15 @@ class _Finder:
         return number, owner, joined([links[alone], divided])[order]
 
 
-def sheets_of(case: Case, owners: Sequence[Owner]) -> list[tuple[int, Surface]]:
+def sheets_of(case: BoundedLattice, owners: Sequence[Owner]) -> list[tuple[int, Surface]]:
     """The places of the owners that are bodies with sheets, and their shapes in the box."""
     bodies = [(o.place, case.bodies[o.body].shape) for o in owners if o.body is not None]
     return [(k, shape.in_box(case.domain)) for k, shape in bodies if shape and shape.cuts]
 
 
-def _with_cut_links(case: Case, slab: Slab, ids: NDArray[Any], ownership: Ownership) -> Ownership:
+def _with_cut_links(
+    case: BoundedLattice, slab: Slab, ids: NDArray[Any], ownership: Ownership
+) -> Ownership:
     """Add the links that sheets cut; if several bodies cut a link, the last one owns it."""
     sheets, found = sheets_of(case, ownership.owners[::-1]), []
     for begin, end in slab.blocks(SHEET_CELLS) if sheets else ():
@@ -239,7 +241,7 @@ def _with_cut_links(case: Case, slab: Slab, ids: NDArray[Any], ownership: Owners
     return _merged(ownership, found) if found else ownership
 
 
-def _beside(case: Case, slab: Slab, cells: Ints, sheet: Surface) -> Ints:
+def _beside(case: BoundedLattice, slab: Slab, cells: Ints, sheet: Surface) -> Ints:
     """Those of some cells that are at most one cell outside the bounds of a shape."""
     near, domain = np.ones(cells.size, bool), case.domain
     at = coordinates(case, slab, cells) + 0.5
@@ -251,7 +253,9 @@ def _beside(case: Case, slab: Slab, cells: Ints, sheet: Surface) -> Ints:
     return cells[near]
 
 
-def _cut(case: Case, slab: Slab, ids: NDArray[Any], sheet: Surface, cells: Ints) -> LinkSet:
+def _cut(
+    case: BoundedLattice, slab: Slab, ids: NDArray[Any], sheet: Surface, cells: Ints
+) -> LinkSet:
     """The links of fluid cells that come from a fluid cell and cross a sheet."""
     lattice, at, found = case.lattice, coordinates(case, slab, cells), {}
     size, periodic = np.array(case.domain.size)[:, None], np.array(case.domain.periodic)[:, None]

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from mpilbm.core.formulas.given_functions import PointValue
 from mpilbm.core.formulas.trees import numeric
 from mpilbm.core.formulas.values import CellValue, Plane
-from mpilbm.model.case import Case
+from mpilbm.model.case import BoundedLattice
 from mpilbm.parallel.slabs import Slab
-from mpilbm.physics.boundaries import Boundary
+from mpilbm.physics.boundaries import Condition
 from mpilbm.physics.collisions import Collision
 from mpilbm.physics.lattices import AXES, Lattice
 from mpilbm.solids import Floats, Ints
@@ -47,11 +47,13 @@ class MovingLinks:
     link: Ints
     wall: Ints
     place: Floats
-    walls: tuple[Boundary, ...]
+    walls: tuple[Condition, ...]
     given: tuple[dict[str, Floats], ...]
 
     @classmethod
-    def find(cls, case: Case, slab: Slab, ownership: Ownership, wanted: Ints) -> "MovingLinks":
+    def find(
+        cls, case: BoundedLattice, slab: Slab, ownership: Ownership, wanted: Ints
+    ) -> "MovingLinks":
         """Find the links of the cells `wanted`."""
         lattice, walls = case.lattice, tuple(owner.boundary for owner in ownership.owners)
         mine = np.flatnonzero(
@@ -174,11 +176,11 @@ for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv"
     setattr(_Column, f"__{_name}__", _with_fractions(getattr(np.ndarray, f"__{_name}__")))
 
 
-def _components(boundary: Boundary) -> tuple[CellValue, ...]:
+def _components(boundary: Condition) -> tuple[CellValue, ...]:
     return tuple(CellValue(name, value, 3) for name, value in boundary.values().items())
 
 
-def _varies(boundary: Boundary) -> bool:
+def _varies(boundary: Condition) -> bool:
     values = boundary.values() if boundary.wall_velocity is not None else {}
     planes = any(isinstance(value, Plane | PointValue) for value in values.values())
     return planes or any(CellValue(n, value, 3).coordinates for n, value in values.items())

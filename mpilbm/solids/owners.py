@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.model.case import Case
-from mpilbm.physics.boundaries import Boundary, one_face_each
+from mpilbm.model.case import BoundedLattice
+from mpilbm.physics.boundaries import Condition, one_face_each
 from mpilbm.solids import Flags, Ints
 from mpilbm.solids.link_set import LinkSet
 
@@ -54,12 +54,12 @@ class Owner:
     """
 
     place: int
-    boundary: Boundary
+    boundary: Condition
     why: Why
     body: int | None = None
 
 
-def owners_of(case: Case) -> tuple[Owner, ...]:
+def owners_of(case: BoundedLattice) -> tuple[Owner, ...]:
     """All owners of a case, by place."""
     found: list[Owner] = []
     for boundary in one_face_each(case.boundaries):
@@ -174,7 +174,9 @@ class Ownership:
         return np.isin(self.cells, cells) if cells.size else np.zeros(self.cells.size, bool)
 
 
-def face_owners(case: Case, owners: tuple[Owner, ...], joined: bool = False) -> tuple[Sides, ...]:
+def face_owners(
+    case: BoundedLattice, owners: tuple[Owner, ...], joined: bool = False
+) -> tuple[Sides, ...]:
     """The places of the owners of the lower and upper face, for each axis (plane, row, x).
 
     With `joined` these are the owners of periodic faces, otherwise those of faces that are not

@@ -11,7 +11,7 @@ from mpilbm.core.errors import CaseError
 from mpilbm.core.units import counted
 from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab, split
-from mpilbm.physics.boundaries import Boundary, one_face_each
+from mpilbm.physics.boundaries import Condition, one_face_each
 from mpilbm.physics.lattices import Lattice
 from mpilbm.solids import Flags, Ints
 from mpilbm.solids.solid_cells import padded_ids
@@ -89,7 +89,7 @@ def _links(lattice: Lattice, fluid: Flags, listed: Flags) -> Ints:
     return found
 
 
-def inward_step(lattice: Lattice, boundary: Boundary) -> tuple[int, int, int]:
+def inward_step(lattice: Lattice, boundary: Condition) -> tuple[int, int, int]:
     """(planes, rows, cells) from a cell to the next one along the normal; 2 planes if staggered."""
     plane, row, x = lattice.offset_of(boundary.normal(lattice.D))
     return lattice.volume * plane, lattice.volume * row, x
@@ -107,7 +107,7 @@ def planes_needed(case: Case) -> tuple[int, int, int]:
     return needed["-"], case.ghost, needed["+"]
 
 
-def _inward_planes(case: Case) -> Iterator[tuple[Boundary, int]]:
+def _inward_planes(case: Case) -> Iterator[tuple[Condition, int]]:
     """The boundaries at the first and last plane that read inwards, and the planes they need."""
     for boundary in one_face_each(case.boundaries):
         inward = boundary.capabilities.inward

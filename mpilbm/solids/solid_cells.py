@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.core.formulas.values import Plane
-from mpilbm.model.case import Case
+from mpilbm.model.case import BoundedLattice, Case
 from mpilbm.parallel.slabs import Slab
 from mpilbm.solids import Flags, Floats, Ints
 from mpilbm.solids.masks import load_mask
@@ -24,7 +24,7 @@ POINTS = 2**20  # number of cell centres for which a shape is evaluated at a tim
 CELLS = 2**20  # examined together, or one plane
 
 
-def padded_ids(case: Case, slab: Slab, overlaps: dict | None = None) -> np.ndarray:
+def padded_ids(case: BoundedLattice, slab: Slab, overlaps: dict | None = None) -> np.ndarray:
     """Return the ids of the cells of a slab and its two neighbour planes, (planes + 2, rows, nx).
 
     The id is 0 for fluid and beyond faces, and k + 1 for body k. overlaps: a dict to which the
@@ -41,13 +41,13 @@ def padded_ids(case: Case, slab: Slab, overlaps: dict | None = None) -> np.ndarr
     return ids
 
 
-def solids(case: Case, ids: NDArray[Any]) -> NDArray[Any]:
-    """The ids without those of bodies that conduct the scalar of a case, see Case.of_scalar."""
+def solids(case: BoundedLattice, ids: NDArray[Any]) -> NDArray[Any]:
+    """The ids without those of bodies that conduct the scalar whose lattice this is."""
     conducting = [1 + k for k, body in enumerate(case.bodies) if body.boundary.conducts]
     return np.where(np.isin(ids, conducting), ids.dtype.type(0), ids) if conducting else ids
 
 
-def fluid_plane(case: Case, slab: Slab, local: int) -> Flags:
+def fluid_plane(case: BoundedLattice, slab: Slab, local: int) -> Flags:
     """Bool (rows, nx): whether the cells of a local plane, in or beyond the slab, are fluid.
 
     False beyond faces of the box.
@@ -60,7 +60,7 @@ def fluid_plane(case: Case, slab: Slab, local: int) -> Flags:
     return fluid[0]
 
 
-def fluid_planes(case: Case, slab: Slab, ids: NDArray[Any]) -> Callable[[int], Flags]:
+def fluid_planes(case: BoundedLattice, slab: Slab, ids: NDArray[Any]) -> Callable[[int], Flags]:
     """Return a function of the local plane with the result of `fluid_plane`.
 
     ids: see `padded_ids`; only planes outside `ids` are computed.
@@ -91,7 +91,7 @@ def surroundings(case: Case, slab: Slab, fluid_cells: Ints) -> dict[str, Any]:
     }
 
 
-def neighbour_flags(case: Case, slab: Slab, ids: NDArray[Any]) -> NDArray[Any]:
+def neighbour_flags(case: BoundedLattice, slab: Slab, ids: NDArray[Any]) -> NDArray[Any]:
     """Return Geometry.flags from the ids of a slab, see `padded_ids`."""
     fluid, lattice = ids == 0, case.lattice
     for local in (-1, slab.planes):
@@ -112,7 +112,7 @@ def neighbour_flags(case: Case, slab: Slab, ids: NDArray[Any]) -> NDArray[Any]:
     return flags
 
 
-def _flags(case: Case, plane: int, around: Flags, dtype: np.dtype) -> NDArray[Any]:
+def _flags(case: BoundedLattice, plane: int, around: Flags, dtype: np.dtype) -> NDArray[Any]:
     """The flags of a block of planes; see `neighbours`."""
     flags = around[1:-1].astype(dtype)
     for k, c in enumerate(case.lattice.stencil):
@@ -120,7 +120,7 @@ def _flags(case: Case, plane: int, around: Flags, dtype: np.dtype) -> NDArray[An
     return flags
 
 
-def neighbours(case: Case, plane: int, around: Flags, c: tuple[int, ...]) -> Flags:
+def neighbours(case: BoundedLattice, plane: int, around: Flags, c: tuple[int, ...]) -> Flags:
     """Bool (planes, rows, nx): whether the neighbours at c of the cells of a block are fluid.
 
     plane: the first one of the block. around: (planes + 2, rows, nx), the fluid cells of the block
@@ -151,7 +151,7 @@ def _moved(fluid: Flags, step: int, axis: int, periodic: bool) -> Flags:
 
 
 def _paint(
-    case: Case, begin: int, end: int, ids: NDArray[Any], overlaps: dict | None = None
+    case: BoundedLattice, begin: int, end: int, ids: NDArray[Any], overlaps: dict | None = None
 ) -> None:
     """Set ids (end - begin, rows, nx) to k + 1 where body k is, one body after another."""
     for k, body in enumerate(case.bodies):
@@ -170,7 +170,7 @@ def _paint(
             np.copyto(ids[where], k + 1, where=solid)
 
 
-def _pieces(shape: Image | Cut, case: Case, begin: int, end: int) -> Iterator[Piece]:
+def _pieces(shape: Image | Cut, case: BoundedLattice, begin: int, end: int) -> Iterator[Piece]:
     """Yield (slices, bool array of solid cells) of planes begin..end, covering a shape's bounds."""
     (_, all_rows, nx), lattice = case.shape, case.lattice
     lower, upper = shape.bounds()
@@ -221,7 +221,7 @@ class CellCount:
 NO_CELLS = CellCount()
 
 
-def cells_of_bodies(case: Case, slab: Slab, solid: NDArray[Any]) -> Ints:
+def cells_of_bodies(case: BoundedLattice, slab: Slab, solid: NDArray[Any]) -> Ints:
     """Return the number of cells of each body, int64 (bodies,); solid: ids (planes, rows, nx)."""
     found = np.zeros(1 + len(case.bodies), np.int64)
     for begin, end in slab.blocks(CELLS):
@@ -234,7 +234,7 @@ def cells_of_bodies(case: Case, slab: Slab, solid: NDArray[Any]) -> Ints:
     return found[1:]
 
 
-def coordinates(case: Case, slab: Slab, cells: Ints) -> Ints:
+def coordinates(case: BoundedLattice, slab: Slab, cells: Ints) -> Ints:
     """The coordinates of cells of a slab in the full lattice, int64 (D, n)."""
     plane, row, k = np.unravel_index(cells, (slab.planes, *slab.shape[1:]))
     x = case.lattice.x(plane + slab.begin, row, k)
@@ -243,12 +243,14 @@ def coordinates(case: Case, slab: Slab, cells: Ints) -> Ints:
     )
 
 
-def centres(case: Case, slab: Slab, cells: Ints) -> Floats:
+def centres(case: BoundedLattice, slab: Slab, cells: Ints) -> Floats:
     """The centres of cells of a slab in the box, float64 (n, D)."""
     return np.add(coordinates(case, slab, cells).T, 0.5, dtype=np.float64)
 
 
-def values_from_file(plane: Plane, face: str, case: Case, slab: Slab, cells: Ints) -> Floats:
+def values_from_file(
+    plane: Plane, face: str, case: BoundedLattice, slab: Slab, cells: Ints
+) -> Floats:
     """The values of a Plane for cells of a slab next to a face, float64 (n,)."""
     at = zip("xyz", coordinates(case, slab, cells), strict=False)
     return plane.values[tuple(place for axis, place in at if axis != face[0])[::-1]]

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.model.case import Case
+from mpilbm.model.case import BoundedLattice
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundary_capabilities import Reads
 from mpilbm.physics.lattices import Lattice
@@ -35,7 +35,9 @@ from mpilbm.solids.link_set import LinkSet, joined
 NOT_STAGED = -1  # kernels compare places with 0
 
 
-def split_by_writes(case: Case, slab: Slab, lists: Sequence[EntryList]) -> list[EntryList]:
+def split_by_writes(
+    case: BoundedLattice, slab: Slab, lists: Sequence[EntryList]
+) -> list[EntryList]:
     """Split each list into staged, direct and exchanged links; return all lists, staged ones first.
 
     The direct and exchanged lists must run after the staged lists have read and before the staged
@@ -64,7 +66,7 @@ def split_by_writes(case: Case, slab: Slab, lists: Sequence[EntryList]) -> list[
 
 
 def _shared(
-    case: Case, slab: Slab, entries: EntryList, known: list[list[Ints]]
+    case: BoundedLattice, slab: Slab, entries: EntryList, known: list[list[Ints]]
 ) -> tuple[LinkSet, LinkSet, LinkSet]:
     """Return the links to be staged, the exchanged links, and the other ends of the exchanged ones.
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.model.case import Case, Surface
+from mpilbm.model.case import BoundedLattice, Surface
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundary_capabilities import Behind, LinkValue, PerLink
 from mpilbm.solids import Flags, Floats, Ints
@@ -101,7 +101,12 @@ class LinkData:
 
 
 def links_of(
-    case: Case, slab: Slab, fluid: FluidPlane, ownership: Ownership, mine: Any, blocked: LinkSet
+    case: BoundedLattice,
+    slab: Slab,
+    fluid: FluidPlane,
+    ownership: Ownership,
+    mine: Any,
+    blocked: LinkSet,
 ) -> Links:
     """Return the links that entries supply; blocked: Ownership.blocked of their cells."""
     lattice, sheets = case.lattice, sheets_of(case, ownership.owners)
@@ -129,7 +134,12 @@ def links_of(
 
 
 def link_data(
-    case: Case, slab: Slab, per_link: PerLink, owners: tuple[Owner, ...], links: Links, listed: bool
+    case: BoundedLattice,
+    slab: Slab,
+    per_link: PerLink,
+    owners: tuple[Owner, ...],
+    links: Links,
+    listed: bool,
 ) -> LinkData:
     """Return the data that `per_link` requires; listed: see Layout.listed.
 
@@ -168,7 +178,7 @@ def link_data(
     return LinkData(distance=q, linear=linear, behind=behind, fallbacks=fallbacks)
 
 
-def _distances(case: Case, owners: tuple[Owner, ...], links: Links) -> Floats:
+def _distances(case: BoundedLattice, owners: tuple[Owner, ...], links: Links) -> Floats:
     """Return q where a shape with a surface defines it, otherwise 1/2."""
     q = np.full(len(links.at), 0.5)
     for shape, some in _with_surface(case, owners, links):
@@ -179,7 +189,7 @@ def _distances(case: Case, owners: tuple[Owner, ...], links: Links) -> Floats:
 
 
 def _with_surface(
-    case: Case, owners: tuple[Owner, ...], links: Links
+    case: BoundedLattice, owners: tuple[Owner, ...], links: Links
 ) -> Iterator[tuple[Surface, Ints]]:
     """Yield each shape with a surface and the numbers of some of its links, at most LINKS."""
     for owner in owners:
@@ -191,7 +201,7 @@ def _with_surface(
             yield shape.in_box(case.domain), mine[begin : begin + LINKS]
 
 
-def _off_mirrors(case: Case, shape: Surface, links: Links, mine: Ints) -> Floats:
+def _off_mirrors(case: BoundedLattice, shape: Surface, links: Links, mine: Ints) -> Floats:
     """Return q of links that are reflected at a free-slip face, half-way to the shape."""
     c = links.c[mine]
     start, at_face = links.at[mine] + 0.5, links.at[mine] + 0.5 - c / 2
@@ -202,13 +212,13 @@ def _off_mirrors(case: Case, shape: Surface, links: Links, mine: Ints) -> Floats
     return np.where(shape.inside(*at_face.T), before, 0.5 + behind)
 
 
-def _crossed(case: Case, links: Links) -> Flags:
+def _crossed(case: BoundedLattice, links: Links) -> Flags:
     """Bool (n, D): the axes along which links leave the box."""
     there, size = links.at - links.c, np.array(case.domain.size)
     return ((there < 0) | (there >= size)) & ~np.array(case.domain.periodic)
 
 
-def _beyond_jumps(case: Case, links: Links) -> Flags:
+def _beyond_jumps(case: BoundedLattice, links: Links) -> Flags:
     """Bool (n,): whether a pressure jump lies between the cells x and x + 2 c_i."""
     joined = {face[0] for each in case.boundaries if each.joins_faces for face in each.where}
     jumps = np.array([axis in joined for axis in "xyz"[: case.dimensions]])
@@ -216,7 +226,7 @@ def _beyond_jumps(case: Case, links: Links) -> Flags:
     return (((there < 0) | (there >= np.array(case.domain.size))) & jumps).any(axis=1)
 
 
-def _mirrored(case: Case, slab: Slab, links: Links, axes: Flags) -> MirrorSource:
+def _mirrored(case: BoundedLattice, slab: Slab, links: Links, axes: Flags) -> MirrorSource:
     """Return the sources of the incoming populations of links mirrored along `axes`."""
     lattice = case.lattice
     m = links.c * axes

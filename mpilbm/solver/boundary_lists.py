@@ -100,16 +100,16 @@ class BoundaryLists:
         self, fluid: Populations, geometry: Geometry, chained: bool = False, staged: bool = False
     ):
         self._fluid = fluid
-        case, device, entries = fluid.case, fluid.device, list(geometry.lists)
-        if case.layout.dense and not staged:
-            entries = split_by_writes(case, fluid.slab, entries)
+        bounded, device, entries = fluid.bounded, fluid.device, list(geometry.lists)
+        if bounded.layout.dense and not staged:
+            entries = split_by_writes(bounded, fluid.slab, entries)
         cells = np.concatenate([e.cells for e in entries] or [np.empty(0, np.int64)])
         links = joined([e.links for e in entries])
         in_staging = [e for e in entries if e.writes is Writes.STAGED]
         self.stream, self.count = device.stream("bulk"), cells.size
         self._staged = sum(e.cells.size for e in in_staging)
         self._entering = sum(e.cells.size for e in entries if e.overruled), self._staged
-        self._stores_populations = case.layout.populations
+        self._stores_populations = bounded.layout.populations
         self._first = fluid.grid.ghost
         self._launches: dict[int, list[Launched]] = {}
         self._begins: dict[int, list[Launched]] = {}
@@ -121,7 +121,7 @@ class BoundaryLists:
             return
         staged_links = links[: self._staged]
         start = staged_links.starts()
-        precision = case.precision
+        precision = bounded.precision
         stored = precision.storage if self._stores_populations else precision.compute
         self._arrays: Arrays = {
             "missing": device.upload(links.bits),
@@ -131,7 +131,7 @@ class BoundaryLists:
         }
         more = [e for e in entries if e.writes is Writes.MEASURED]
         mirrored = MirroredLinks.find(in_staging, start, fluid.lattice.Q, more)
-        if "slip" in codegen.wall_effects(case):
+        if "slip" in codegen.wall_effects(bounded):
             self._arrays["mirrors"] = device.upload(mirrored.places)
         self._of_lists = ListArrays(fluid, geometry, mirrored)
         self._timed = self._of_lists.timed
@@ -139,7 +139,7 @@ class BoundaryLists:
         self._ranges: list[ListRange] = []
         begin = 0
         for e, state in zip(entries, kept, strict=True):
-            name = codegen.list_name(case, e.boundary)
+            name = codegen.list_name(bounded, e.boundary)
             first_link = int(start[begin]) if begin < start.size else 0
             own: Arrays = {"own_first": begin, "own_link": first_link}
             own |= ({"state": state.values} if state else {}) | self._of_lists.of(name, e)
@@ -153,7 +153,7 @@ class BoundaryLists:
         fluid, names = self._fluid, entries.boundary.state(self._fluid.lattice)
         values = fluid.device.allocate(entries.cells.size * len(names), fluid.program.compute)
         below = fluid.slab.begin * int(np.prod(fluid.slab.shape[1:]))
-        label = codegen.list_name(fluid.case, entries.boundary) + fluid.suffix
+        label = codegen.list_name(fluid.bounded, entries.boundary) + fluid.suffix
         return EntryState(label, names, entries.cells + below, values, fluid.device)
 
     def _chain(self, cells: Ints) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from mpilbm.backends import Device
 from mpilbm.backends.interfaces import Array, CompiledKernel, Launch, Runner, Stream
 from mpilbm.case.case import Case
-from mpilbm.codegen.program import Program
+from mpilbm.codegen.program import OF, Program
 from mpilbm.codegen.scalar_numbers import (
     MATERIAL,
     buoyancy_numbers,
@@ -21,6 +21,7 @@ from mpilbm.codegen.scalar_numbers import (
 from mpilbm.halo import Exchanger
 from mpilbm.layouts import AnyGrid
 from mpilbm.layouts.grid import Grid
+from mpilbm.model.case import BoundedLattice
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries import Condition
 from mpilbm.solids.box_walls import BoxWalls
@@ -45,7 +46,9 @@ class SlabContext:
     arrays are freed with the last reference to the solver. No attribute is replaced; `clock`
     advances.
 
+    bounded    the lattice that this context is of: that of the fluids, or of a scalar
     geometry   solid cells, and the boundary lists that the step runs
+    grid       the memory of the populations
     kernels    the compiled kernels of `program`
     tables     numbers and device arrays of the grid, by the name of the kernel argument; the array
                of a force that is given for each cell
@@ -53,6 +56,7 @@ class SlabContext:
     """
 
     case: Case
+    bounded: BoundedLattice
     slab: Slab
     geometry: Geometry
     grid: AnyGrid
@@ -94,7 +98,7 @@ class SlabContext:
         }
         tables |= _neighbours(device, grid, geometry)
         for k in range(len(case.scalars)):
-            tables |= scalar_grid(case, k, slab).arguments()
+            tables |= memory_plan.scalar_grid(case, k, slab).arguments()
         tables |= material_tables(case, geometry, grid, device, program.compute)
         numbers = case.coupling.numbers(case) if case.coupling else {}
         numbers |= buoyancy_numbers(case)
@@ -104,14 +108,15 @@ class SlabContext:
             field = ForceField(*shared, program.compute)
             tables |= field.arguments
         forces = ForceNumbers(case), field, Clock()
-        return cls(*shared, exchanger, program, kernels, tables, numbers, *forces)
+        return cls(case, *shared, exchanger, program, kernels, tables, numbers, *forces)
 
     def of_scalar(self, number: int) -> "SlabContext":
-        """The context as the populations of a scalar see it."""
-        view, grid = self.case.of_scalar(number), scalar_grid(self.case, number, self.slab)
-        lists = tuple(grid.unlisted(self.geometry.of_scalars[number], view.lattice))
+        """The context of the populations of a scalar."""
+        bounded = self.case.of_scalar(number)
+        grid = memory_plan.scalar_grid(self.case, number, self.slab)
+        lists = tuple(grid.unlisted(self.geometry.of_scalars[number], bounded.lattice))
         geometry = replace(self.geometry, lists=lists, of_scalars=())
-        return replace(self, case=view, grid=grid, geometry=geometry)
+        return replace(self, bounded=bounded, grid=grid, geometry=geometry)
 
     @property
     def bulk(self) -> Stream:
@@ -173,14 +178,6 @@ class SlabContext:
         launch(self.bulk, self.grid.ghost + begin, self.grid.ghost + end)
 
 
-def scalar_grid(case: Case, number: int, slab: Slab) -> AnyGrid:
-    """The memory of the populations of a scalar on a slab."""
-    size, storage = (slab.planes, *slab.shape[1:]), case.precision.storage
-    lattice = case.scalars[number].lattice
-    grid = case.layout.grid(lattice, *size, None, case.ghost, storage)
-    return replace(grid, name=f"g{number}", wraps=slab.wraps)
-
-
 def _neighbours(device: Device, grid: AnyGrid, geometry: Geometry) -> dict[str, Array]:
     """The grid's tables of neighbours on the device; on the host only one plane at a time."""
     tables = {name: device.allocate(count, "int32") for name, count in grid.table_sizes.items()}
@@ -210,7 +207,7 @@ def material_tables(
             cells[place : place + values.size] = values
     found: dict[str, Array | int] = dict(memory.arguments())
     found[MATERIAL] = device.upload(cells)
-    for k in range(len(case.scalars)):
-        rows = np.array(table(case.scalars[k], case.conductors), compute)
-        found[table_name(f"_of_{k + 1}")] = device.upload(rows.ravel())
+    for k, scalar in enumerate(case.scalars, 1):
+        rows = np.array(table(scalar, case.conductors), compute)
+        found[table_name(OF.format(k))] = device.upload(rows.ravel())
     return found

@@ -1,6 +1,7 @@
 """The memory that a slab needs on its device and on the host, before anything is allocated."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,8 +11,10 @@ from mpilbm.codegen import averaged, wall_effects
 from mpilbm.codegen.program import FORCE
 from mpilbm.codegen.scalar_numbers import material_grid
 from mpilbm.core.errors import CaseError
+from mpilbm.layouts import AnyGrid
 from mpilbm.layouts.cells import LONGEST_SIDE
 from mpilbm.layouts.grid import FieldGrid, Grid, velocity_grid
+from mpilbm.model.case import BoundedLattice
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundary_capabilities import Behind, Reads
 from mpilbm.solids.body_links import BodyLinks
@@ -49,11 +52,9 @@ def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dic
         tables["force"] = grid.beside(FORCE, case.dimensions).count * compute
     if case.run.compares_velocity:
         tables["velocity for run.steady"] = velocity.count * compute
-    for k in range(len(case.scalars)):
-        carried = case.layout.grid(
-            case.scalars[k].lattice, planes, rows, nx, None, case.ghost, storage
-        )
-        tables[f"scalar {case.labels[k]}"] = case.layout.buffers * carried.count * unit
+    for k, label in enumerate(case.labels):
+        count = scalar_grid(case, k, slab).count
+        tables[f"scalar {label}"] = case.layout.buffers * count * unit
     if case.conductors and isinstance(grid, Grid):
         tables["materials"] = material_grid(grid).count
     return {
@@ -62,6 +63,14 @@ def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dic
         "velocity of a block": velocity_bytes(case, planes),
         "flags": planes * rows * nx * (1 if len(case.lattice.stencil) < 8 else 2),
     }
+
+
+def scalar_grid(case: Case, number: int, slab: Slab) -> AnyGrid:
+    """The memory of the populations of a scalar on a slab."""
+    size, storage = (slab.planes, *slab.shape[1:]), case.precision.storage
+    lattice = case.scalars[number].lattice
+    grid = case.layout.grid(lattice, *size, None, case.ghost, storage)
+    return replace(grid, name=f"g{number}", wraps=slab.wraps)
 
 
 def velocity_grids(case: Case, planes: int) -> tuple[Grid, Grid]:
@@ -197,7 +206,7 @@ WALL_CELL_BYTES, SOURCES_BYTES = 12, 8
 
 
 def list_bytes(
-    case: Case, slab: Slab, lists: Sequence[EntryList], staged: bool = False
+    case: BoundedLattice, slab: Slab, lists: Sequence[EntryList], staged: bool = False
 ) -> np.ndarray:
     """Bytes of a fluid's boundary lists by plane of the slab, int64 (planes,).
 
@@ -220,7 +229,7 @@ def list_bytes(
     return found
 
 
-def _rates(case: Case, entries: EntryList) -> tuple[int, int, int]:
+def _rates(case: BoundedLattice, entries: EntryList) -> tuple[int, int, int]:
     """Bytes of the arrays of a list for each entry, each link, and each link of its own walls."""
     value, populations = np.dtype(case.precision.compute).itemsize, case.layout.populations
     staging = case.formats.unit_bytes if populations else value

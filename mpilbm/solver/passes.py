@@ -217,7 +217,7 @@ class TwoSteps:
         """
         fluid, context = fluids[0], fluids[0].context
         case, grid = context.case, context.grid
-        if case.coupling or case.boundaries or case.bodies or not isinstance(grid, Grid):
+        if not case.single_fluid or case.boundaries or case.bodies or not isinstance(grid, Grid):
             return None
         if not grid.wraps or grid.planes < LEAST_PLANES:
             return None

@@ -65,9 +65,9 @@ class Populations(CurrentState):
     """The populations of one field of a case: of a fluid, or of a scalar that a fluid carries.
 
     Step t has parity t % parities and, with two arrays, reads array t % 2 and writes the other.
-    The methods take plain kernel names; in the program the names of kernels of coupled fluids end
-    in OF with the fluid's `number`, those of scalars in OF with their `place`. `carried`: the
-    scalars of a fluid, whose arrays its kernels read.
+    The methods take plain kernel names; in the program the names of kernels of coupled fluids and
+    of scalars end in OF with their `place`; it is None for a single fluid. `number` counts the
+    fluids. `carried`: the scalars of a fluid, whose arrays its kernels read.
     """
 
     def __init__(
@@ -81,8 +81,9 @@ class Populations(CurrentState):
         self.context, self.field = context, field
         self.carried = carried
         self.case, self.slab, self.device = context.case, context.slab, context.device
-        self.lattice, self.layout, self.grid = self.case.lattice, self.case.layout, context.grid
-        place = number if self.case.coupling else place
+        self.bounded = context.bounded  # its lattice and boundaries; of a fluid, the case itself
+        self.lattice, self.layout = self.bounded.lattice, self.bounded.layout
+        self.grid = context.grid
         self.number, self.suffix = number, "" if place is None else OF.format(place)
         kernels = {
             name.removesuffix(self.suffix): kernel
@@ -99,7 +100,7 @@ class Populations(CurrentState):
         case = context.case
         scalars, fluids = enumerate(case.scalars), enumerate(case.fluids)
         carried = tuple(cls(context.of_scalar(k), each, 0, 1 + k) for k, each in scalars)
-        return [cls(context, each, k, carried=carried) for k, each in fluids]
+        return [cls(context, each, k, k if case.coupling else None, carried) for k, each in fluids]
 
     @property
     def steps(self) -> int:

@@ -35,7 +35,7 @@ class LinkFluxes(LinkSums):
         lists = tuple(
             replace(each, writes=Writes.MEASURED) for each in geometry.lists if each.cells.size
         )
-        self.owners = owners_of(scalar.case)
+        self.owners = owners_of(scalar.bounded)
         chunks = Chunks.of(slab, lists, {owner.place: owner.place for owner in self.owners})
         needed = flux_bytes(scalar, slab, lists, chunks)
         scalar.device.require(needed, "the fluxes through walls")
@@ -59,7 +59,7 @@ def flux_bytes(
     """Bytes on the device for the fluxes through these lists."""
     entries = NUMBER_BYTES * sum(each.cells.size for each in lists)
     sums = (CHUNK_BYTES + 8) * chunks.order.size + (NUMBER_BYTES + 8) * len(chunks.group)
-    return int(list_bytes(scalar.case, slab, lists, staged=True).sum()) + entries + sums
+    return int(list_bytes(scalar.bounded, slab, lists, staged=True).sum()) + entries + sums
 
 
 def over_owners(owners: tuple[Owner, ...], parts: list[tuple[NDArray, Floats]]) -> Floats:

@@ -73,7 +73,7 @@ class Interpolated(SurfaceWall):
     def warnings(self, case: Case) -> list[Finding]:
         """Notes on bodies in flows whose result depends on the viscosity through this boundary."""
         tau = max(tau_from_viscosity(fluid.viscosity, case.lattice.cs2) for fluid in case.fluids)
-        driven = any(fluid.force for fluid in case.fluids) and not case.coupling
+        driven = any(fluid.force for fluid in case.fluids) and case.single_fluid
         driven = driven or any(boundary.joins_faces for boundary in case.boundaries)
         if self.where or not (driven or tau > 1):
             return []

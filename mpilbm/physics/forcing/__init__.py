@@ -91,7 +91,7 @@ class Forcing(Parameters):
         """
         if len(self.value) != case.lattice.D:
             return [f"value: found {len(self.value)} components; allowed: {case.lattice.D}"]
-        if self.by_cell and case.coupling:
+        if self.by_cell and not case.single_fluid:
             return [
                 "value: found an array or a function that is no formula; allowed for coupled "
                 "fluids: numbers and formulas"

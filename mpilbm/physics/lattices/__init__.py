@@ -90,12 +90,25 @@ class Lattice(Parameters):
 
     @property
     def volume(self) -> int:
-        """The volume of a stored cell, in cells of the full lattice: 2 if staggered, else 1."""
+        """The volume of a stored cell, in cells of the full lattice: 2 if staggered, else 1.
+
+        A row has as many nodes for each stored cell.
+        """
         return 2 if self.staggered else 1
 
     def x(self, plane: Coordinate | int, row: Coordinate | int, k: Coordinate) -> Coordinate:
-        """The x coordinate, counted from 0, of stored cell `k` of a row; numbers or arrays."""
-        return x_of(self.staggered, plane, row, k)
+        """The x coordinate of stored cell `k` of a row; numbers or arrays.
+
+        Plane and row count from 0 in the box.
+        """
+        return 2 * k + (plane + row) % 2 if self.staggered else k
+
+    def stored(self, planes: NDArray[Any], begin: int) -> NDArray[Any]:
+        """The stored cells (n, rows, nx, …) of planes begin, begin + 1, … with all nodes."""
+        if not self.staggered:
+            return planes
+        plane, row, k = np.ogrid[: len(planes), : planes.shape[1], : planes.shape[2] // 2]
+        return planes[plane, row, self.x(begin + plane, row, k)]
 
     @property
     def stencil(self) -> tuple[tuple[int, ...], ...]:
@@ -142,13 +155,6 @@ def undefined(name: str, lattice: Lattice, allowed: tuple[str, ...] | None) -> l
     return [f"{name} is not defined on {lattice.name}; allowed: {', '.join(allowed)}"]
 
 
-def x_of(
-    staggered: bool, plane: Coordinate | int, row: Coordinate | int, k: Coordinate
-) -> Coordinate:
-    """The x coordinate of stored cell k of a row; plane and row count from 0 in the box."""
-    return 2 * k + (plane + row) % 2 if staggered else k
-
-
 def _isotropic(axes: tuple[int, ...], cs2: Fraction) -> Fraction:
     """The isotropic moment: cs^n times the sum over all pairings of delta products; odd n: 0."""
     if len(axes) % 2:
@@ -169,11 +175,3 @@ def paired(*halves: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
 def by_speed(c: tuple[tuple[int, ...], ...], weights: tuple[str, ...]) -> tuple[Fraction, ...]:
     """Return the weight of each c_i; `weights` holds one fraction for each |c|^2 = 0, 1, 2, 3."""
     return tuple(Fraction(weights[sum(a * a for a in v)]) for v in c)
-
-
-def stored_cells(staggered: bool, planes: np.ndarray, begin: int) -> np.ndarray:
-    """The stored cells (n, rows, nx, …) of planes begin, begin + 1, … with all nodes of the box."""
-    if not staggered:
-        return planes
-    plane, row, k = np.ogrid[: len(planes), : planes.shape[1], : planes.shape[2] // 2]
-    return planes[plane, row, x_of(staggered, begin + plane, row, k)]

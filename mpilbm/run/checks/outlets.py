@@ -45,7 +45,8 @@ def outlets(case: Case) -> list[tuple[str, Boundary]]:
     """
     given = inlets(case)
     free = [(face, each) for face, each in faces_of(case) if each.face_flow is FaceFlow.FREE]
-    if case.coupling or any(outward_speed(case, each, face)[0] > 0 for face, each in given):
+    out = any(outward_speed(case, each, face)[0] > 0 for face, each in given)
+    if out or not case.single_fluid:
         return []
     ranges = {face: found for face, each in free if (found := _densities(case, face, each))}
     least = min((low for low, _ in ranges.values()), default=0.0)

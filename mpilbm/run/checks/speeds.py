@@ -34,7 +34,7 @@ def bounded(case: Case) -> bool:
     """Whether given velocities alone drive the flow, and bound its speed."""
     densities = {getattr(each, "rho", None) for each in case.boundaries} - {None}
     driven = (
-        bool(case.coupling)
+        not case.single_fluid
         or any(case.force_on(number) for number in range(len(case.fluids)))
         or case.buoyancy is not None
         or any(each.joins_faces for each in case.boundaries)

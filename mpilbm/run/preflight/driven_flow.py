@@ -58,9 +58,9 @@ def pushes(case: Case) -> list[Push]:
     """
     t = np.unique(np.linspace(0, case.run.steps, TIMES).astype(np.int64)).astype(np.float64)
     found = []
-    causes = (_forces,) if case.coupling else (_forces, _densities, _jumps)
+    causes = (_forces, _densities, _jumps) if case.single_fluid else (_forces,)
     for axis in range(case.dimensions):
-        if case.coupling and not case.domain.periodic[axis]:
+        if not (case.single_fluid or case.domain.periodic[axis]):
             continue
         parts = [part for cause in causes for part in cause(case, axis, t)]
         if parts:

@@ -134,7 +134,7 @@ def pressure_heads(seen: Inspected) -> Iterator[Finding]:
 
 def densities(seen: Inspected) -> Iterator[Finding]:
     """Densities that differ too much, or are far from 1."""
-    if seen.case.coupling:
+    if not seen.case.single_fluid:
         return
     key = f"{seen.case.fluids[0].initial.where}.rho"
     ranges = [(key, each.least, each.largest) for each in seen.initial]
@@ -175,7 +175,7 @@ def verdicts(seen: Inspected) -> Iterator[Finding]:
         where = seen.case.fluid_key(fluid, "viscosity")
         usable = partial(is_usable, seen.case, fluid)
         for what, value, sentence, level in of_fluid(seen.case, fluid, seen.speed, usable):
-            decided = what == "tau" and seen.speed and float(value) < 1 and not seen.case.coupling
+            decided = what == "tau" and seen.speed and float(value) < 1 and seen.case.single_fluid
             if level not in SEVERITY or what == "Mach" or decided:
                 continue
             severity, place = SEVERITY[level], ""

@@ -45,7 +45,7 @@ def proposal_lines(
     case: Case, units: Units, speed: float, ranks: int, gpu_memory: float | None
 ) -> list[Line]:
     """Proposed cell and step with memory and time; `speed`: the largest one in lattice units."""
-    if case.coupling:
+    if not case.single_fluid:
         return [Line("none", "", "for one fluid only: coupled fluids have more numbers to keep")]
     if not speed:
         text = "the case gives no speed; give initial.u or the velocity of a boundary"

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from mpilbm.case.model import Case
 from mpilbm.codegen import averaged
-from mpilbm.codegen.program import OF, Access, Kernel
+from mpilbm.codegen.program import Access, Kernel
 from mpilbm.core.units import counted, in_words
 from mpilbm.halo.plan import Plan
 from mpilbm.layouts.grid import FieldGrid
@@ -76,7 +76,7 @@ def _behind(case: Case, parity: int, kernels: Mapping[str, Kernel] | None) -> li
         from mpilbm import codegen
 
         kernels = codegen.generate(case).kernels
-    end = f"_{parity}{OF.format(0) if case.coupling else ''}"
+    end = f"_{parity}{case.suffix(0)}"
     lists = [k for name, k in kernels.items() if k.over_links and name.endswith(end)]
     return [access for kernel in lists for access in kernel.reads]
 

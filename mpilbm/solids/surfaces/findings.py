@@ -92,7 +92,7 @@ def sheets(parts: Parts) -> list[str]:
 def refused(case: Case, sides: Corners) -> list[str]:
     """A line for each reason why a surface with `thin` cannot be used; sides: its corners."""
     found = []
-    if case.coupling:
+    if not case.single_fluid:
         found.append(
             "has thin = true with coupled fluids, whose forces act through the sheet; allowed: a "
             "single fluid; remove thin and thicken the sheet to two cells or more"

@@ -46,6 +46,7 @@ class Diagnostics:
         self.dtype = np.dtype(context.program.compute)
         self.sloped = case.sloped
         self.grid = velocity_grid(self.lattice, context.grid.ghost, *size, len(self.sloped))
+        self._counted = (CELLS,) if case.scalars else ()  # the cells, for means of scalars
         self.outputs = case.own_fields
         self.masses = coupling.masses(case) if coupling else {}
         self.rest = coupling.rest(case) if coupling else float(case.precision.offset)
@@ -239,9 +240,8 @@ class Diagnostics:
         """Names of the columns of sums."""
         momentum = [f"momentum_{axis}" for axis in AXES[: self.lattice.D]]
         names = ("mass", *momentum, "kinetic_energy", "enstrophy", "max_speed", "nonfinite")
-        cells = (CELLS,) if self.context.case.scalars else ()
         gradients = (each.gradient for each in self.sloped)
-        return (*names, *self.masses, *gradients, *self._of_values, *cells)
+        return (*names, *self.masses, *gradients, *self._of_values, *self._counted)
 
     def start_sums(self) -> Callable[[], np.ndarray]:
         """Enqueue the sums over each plane; the result returns them, (planes, columns) in double.
@@ -273,5 +273,4 @@ class Diagnostics:
             volume * (slopes[:, 1:] * [each.factor for each in self.sloped]),
             values,
         ]
-        counted = [cells] if self.context.case.scalars else []
-        return np.concatenate([*parts, *counted], axis=1)
+        return np.concatenate([*parts, *[cells] * len(self._counted)], axis=1)

@@ -31,7 +31,7 @@ def point_roles(case: Case, names: Iterable[str]) -> tuple[str, ...]:
 
 def point_bytes(case: Case, names: Iterable[str], points: int) -> int:
     """Upper bound of the device memory of PointFields for so many nodes."""
-    cells = points * (FilledNodes.SIDES if case.lattice.staggered else 1)
+    cells = points * FilledNodes.most(case.lattice)
     values, itemsize = 1 + case.dimensions + 4 * len(tuple(names)), 8
     planes = case.shape[1] * case.shape[2] * 3 * itemsize
     derived = DERIVED & set(names)
@@ -73,6 +73,11 @@ class FilledNodes:
         own = np.stack([plane, row, x // 2], axis=1)[self.stored]
         around = np.stack(sides)[:, ~self.stored].reshape(-1, 3)
         self.cells = np.concatenate([own, around])
+
+    @classmethod
+    def most(cls, lattice: Lattice) -> int:
+        """The largest number of stored cells that a node of the box needs."""
+        return cls.SIDES if lattice.staggered else 1
 
     def values(
         self, cells: np.ndarray, solid: np.ndarray, rest: float
@@ -295,7 +300,7 @@ class PointSource:
 
     def sizes(self, nodes: int) -> Sizes:
         """The arrays that so many nodes need at most, by name."""
-        cells = nodes * (FilledNodes.SIDES if self.diagnostics.lattice.staggered else 1)
+        cells = nodes * FilledNodes.most(self.diagnostics.lattice)
         kind, components = self.diagnostics.dtype, self.diagnostics.components
         made = self.diagnostics.made_for(self.names)
         return {name: (cells * prod(components(name)), kind) for name in made}

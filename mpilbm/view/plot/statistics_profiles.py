@@ -64,7 +64,7 @@ class WallProfile:
 def in_wall_units(case: Case, profile: Profile) -> WallProfile | None:
     """The profile in wall units; None if there is no flow along a no-slip wall normal to it."""
     walls = walls_across(case, profile.axis)
-    if len(case.fluids) > 1 or case.coupling or not walls:
+    if not (case.single_fluid and walls):
         return None
     channel = forced_channel(case)
     relative = profile.u - np.array(walls[0].velocity)

@@ -1,5 +1,6 @@
 """The equations of one fluid as symbols: rho and u, collision, initial state."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -72,6 +73,12 @@ class Model:
     def rest(self, density: Expression) -> Expression:
         """rho from the sum of the stored populations."""
         return self.unit + density if self.offset else density
+
+    def rebuilt(
+        self, density: Expression, u: Vector, A: Sequence[Expression], only: Iterable[int] | None
+    ) -> list[Expression]:
+        """Outgoing populations from their moments, see Collision.rebuilt."""
+        return self.collision.rebuilt(self.lattice, density, self.rest(density), u, A, only)
 
     def macroscopic(self, kernel: KernelValues, f: Populations, half: int) -> Macroscopic:
         """density, rho, u of Q populations; u = (sum_i c_i f_i + half F/2) / rho, or over rho_0.

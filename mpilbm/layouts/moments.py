@@ -24,7 +24,6 @@ networks.
 """
 
 from collections.abc import Sequence
-
 from typing import Any
 
 from mpilbm.core.registry import find, names, register

@@ -1,4 +1,4 @@
-"""`recursive_regularized` in the layout `moments`: the flows of `ab`, in a fraction of the memory."""
+"""`recursive_regularized` in the layout `moments`: the flows of `ab`, without populations."""
 
 import numpy as np
 import pytest

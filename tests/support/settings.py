@@ -62,7 +62,7 @@ def defined(choice: dict) -> bool:
     """Whether a combination exists.
 
     Layouts of moments require a collision whose populations follow from moments up to the second
-    order, and staggered lattices a dense layout; the storage "mixed" is defined by layouts of moments."""
+    order, and staggered lattices a dense layout; "mixed" is a storage of layouts of moments."""
     layout, lattice = make("layouts", choice["layout"]), make("lattices", choice["lattice"])
     collision = make("collisions", choice["collision"])
     whole = layout.populations or collision.second_order or collision.recursive

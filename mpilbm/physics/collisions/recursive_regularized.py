@@ -74,7 +74,8 @@ class RecursiveRegularized(InFrame):
         if lattice.Q < 3**lattice.D:
             return _from_third(lattice, density, rho, u, A, only, let)
         orders = [tuple(axes.count(a) for a in range(lattice.D)) for axes in pairs(lattice.D)]
-        second, cell = dict(zip(orders, A, strict=True)), CellState(lattice, (), density, rho, u, None)
+        second = dict(zip(orders, A, strict=True))
+        cell = CellState(lattice, (), density, rho, u, None)
         if only is None:
             return Frame(cell, let).populations({(0,) * lattice.D: density} | second)
         return [_population(cell, second, i) for i in only]

@@ -1,5 +1,6 @@
 """The equations of one fluid as symbols: rho and u, collision, initial state."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -8,7 +9,15 @@ from mpilbm.codegen.program import FORCE
 from mpilbm.codegen.values import KernelValues
 from mpilbm.core.formulas.values import CellValue
 from mpilbm.layouts import HERE, AnyGrid, Place
-from mpilbm.model.expressions import Expression, Let, Populations, Rates, Stress, Vector
+from mpilbm.model.expressions import (
+    Equations,
+    Expression,
+    Let,
+    Populations,
+    Rates,
+    Stress,
+    Vector,
+)
 from mpilbm.physics.algebra import dot, expanded, pairs, populations
 from mpilbm.physics.collisions import Collision, unnamed
 from mpilbm.physics.forcing import Forcing
@@ -28,7 +37,7 @@ class Macroscopic(NamedTuple):
     u: Vector = ()
 
 
-class FieldModel(Protocol):
+class FieldModel(Equations, Protocol):
     """The equations of a fluid (Model) or scalar (ScalarModel), as the kernels of both use them."""
 
     @property
@@ -46,9 +55,6 @@ class FieldModel(Protocol):
     @property
     def axes(self) -> str:
         """The coordinates: "xy" or "xyz"."""
-
-    def rest(self, density: Expression) -> Expression:
-        """rho, or phi, from the sum of the stored populations."""
 
     def macroscopic(self, kernel: KernelValues, f: Populations, half: int) -> Macroscopic:
         """The moments of incoming (`half` = 1) or outgoing (-1) populations."""
@@ -103,6 +109,12 @@ class Model:
     def rest(self, density: Expression) -> Expression:
         """rho from the sum of the stored populations."""
         return self.unit + density if self.offset else density
+
+    def rebuilt(
+        self, density: Expression, u: Vector, A: Sequence[Expression], only: Iterable[int] | None
+    ) -> list[Expression]:
+        """Outgoing populations from their moments, see Collision.rebuilt."""
+        return self.collision.rebuilt(self.lattice, density, self.rest(density), u, A, only)
 
     def macroscopic(self, kernel: KernelValues, f: Populations, half: int) -> Macroscopic:
         """density, rho, u of Q populations; u = (sum_i c_i f_i + half F/2) / rho, or over rho_0.

@@ -19,12 +19,13 @@ from mpilbm.backends.cuda.tiles import Tile
 from mpilbm.core.registry import names
 
 pytestmark = pytest.mark.skipif(command() is None, reason="no C++ compiler")
-MOMENTS = {"layout": "moments", "collision": "regularized"}
+COLLISIONS = ("regularized", "recursive_regularized")
 CASES = all_pairs({
-    "lattice": [name for name in OPTIONS["lattice"] if defined({"lattice": name} | MOMENTS)],
+    "lattice": OPTIONS["lattice"],
+    "collision": COLLISIONS,
     "setting": ["walls", "forced", "through"],
     "precision": ["half", "single", "mixed_moments", "double"],
-})  # fmt: skip
+}, lambda choice: defined({**choice, "layout": "moments"}))  # fmt: skip
 # Mixed: one stress in a hundred is rounded the other way in a step, by 2^-11 of at most 0.02.
 ALLOWED = {"half": 3e-4, "mixed_moments": 2e-5, "double": 1e-14}
 
@@ -41,9 +42,9 @@ def use(monkeypatch, *candidates):
     monkeypatch.setattr(tiles, "CANDIDATES", candidates)
 
 
-def long(lattice, setting, precision) -> dict:
+def long(lattice, setting, precision, collision="regularized") -> dict:
     """A case with several tiles along x, of which the last is narrower."""
-    case = tables(lattice, "moments", "regularized", setting, precision)
+    case = tables(lattice, "moments", collision, setting, precision)
     case["domain"]["size"][0] = 42
     return case
 
@@ -66,10 +67,13 @@ def test_it_does_what_the_generic_kernel_does(choice):
     assert np.array_equal(swept(case, 2).state(), whole.state())
 
 
-@pytest.mark.parametrize("lattice", dict.fromkeys(c["lattice"] for c in CASES))
-def test_it_applies_half_way_walls_by_itself(lattice):
+@pytest.mark.parametrize(
+    ("lattice", "collision"),
+    dict.fromkeys((c["lattice"], c["collision"]) for c in CASES),
+)
+def test_it_applies_half_way_walls_by_itself(lattice, collision):
     """Lids that meet in edges, in either order; cells at a body or at an inlet keep their lists."""
-    case = long(lattice, "walls", "double")
+    case = long(lattice, "walls", "double", collision)
     D = len(case["domain"]["size"])
     case["domain"]["periodic"] = [False] * D
     faces = [axis + side for axis in "xyz"[:D] for side in "+-"]
@@ -145,11 +149,15 @@ def test_a_force_by_formulas(lattice):
         ("D2Q9", "mixed_moments", Tile(16, 1, 2, 1, cells=2)),
         ("D2Q9", "half", Tile(16, 1, 3, 1, bulk=False)),
         ("D2Q9", "single", Tile(16, 1, 2, 1, cells=2)),
+        ("D2Q9 recursive_regularized", "half", Tile(16, 1, 2, 1, cells=2)),
+        ("D3Q19 recursive_regularized", "half", Tile(16, 16, 2, 1, cells=2, rows=2)),
+        ("D3Q27 recursive_regularized", "single", Tile(16, 4, 2, 1, cells=2)),
     ],
     ids=str,
 )
 def test_the_tile_does_not_show(lattice, precision, tile, monkeypatch):
-    case = long(lattice, "walls", precision)
+    """All bits; `lattice`: also the collision, if it is another one than usual."""
+    case = long(*lattice.split()[:1], "walls", precision, *lattice.split()[1:])
     expected = swept(case).state()
     use(monkeypatch, tile)
     assert np.array_equal(swept(case).state(), expected)

@@ -36,8 +36,11 @@ def tile(tx, ty, cells, stages=1, planes=64) -> Tile:
 
 
 def moments(lattice="D3Q19", precision="single", size=(42, 9, 7), **more) -> dict:
-    tables = {"layout": {"name": "moments"}, "collision": {"name": "regularized"}}
-    return box(lattice, size, precision=PRECISIONS[precision], **tables, **more)
+    tables = {"layout": {"name": "moments"}, "collision": {"name": "regularized"}} | more
+    return box(lattice, size, precision=PRECISIONS[precision], **tables)
+
+
+RECURSIVE = {"collision": {"name": "recursive_regularized"}}
 
 
 class Recorder(EmulatedDevice):
@@ -92,6 +95,9 @@ def advanced(case: dict, steps: int) -> Cluster:
         (moments(precision="half"), tile(12, 8, 2, planes=4)),
         (moments("D3Q15"), tile(12, 8, 2)),
         (moments("D3Q27", "double"), tile(12, 8, 1)),
+        (moments(**RECURSIVE, **FORCE), tile(12, 8, 2)),
+        (moments(precision="half", **RECURSIVE), tile(12, 8, 2)),
+        (moments("D3Q27", **RECURSIVE), tile(12, 8, 2)),
     ],
     ids=lambda value: "" if isinstance(value, dict) else str(value),
 )

@@ -6,10 +6,10 @@ to populations, populations to sums by the plane they move to, sums to moments b
 
 from pathlib import Path
 
-from sympy import sympify
+from sympy import cse, expand, numbered_symbols, sympify
 
 from mpilbm.codegen.model import Model
-from mpilbm.codegen.printer import c_text
+from mpilbm.codegen.printer import c_text, symbol
 from mpilbm.codegen.program import Kernel, SweepSizes
 from mpilbm.codegen.sweep.cell import (
     Parts,
@@ -17,6 +17,7 @@ from mpilbm.codegen.sweep.cell import (
     chain,
     collision_lines,
     function,
+    fused,
     population_lines,
 )
 from mpilbm.codegen.sweep.messages import Messages, by_shape, crossing, messages_text, outgoing
@@ -41,7 +42,7 @@ def sweep_text(model: Model, formats: Formats, sizes: SweepSizes, kernel: Kernel
     functions = [
         _rebuild(model),
         messages_text(model),
-        bounce(parts),
+        bounce(model, parts),
         clear(parts),
         _advance(parts),
         _finish(model, parts, [*numbers, *centres]),
@@ -136,16 +137,16 @@ def _finish(model: Model, parts: Parts, numbers: list[str]) -> str:
 FACES = ((2, 1), (2, -1), (1, 1), (1, -1), (0, 1), (0, -1))
 
 
-def bounce(parts: Parts) -> str:
-    """C function: add the populations f_opp + 2 w_i c_i . u / cs2 that half-way walls return.
+def bounce(model: Model, parts: Parts) -> str:
+    """C function: add what half-way walls return, f_opp + feq_i(1, u) - feq_opp(1, u).
 
     A link that crosses several walls belongs to the last of them. An outgoing population is in the
     messages or, if it stays in its thread, in f.
     """
-    return by_shape(parts.lattice, lambda messages: _bounce(parts, messages))
+    return by_shape(parts.lattice, lambda messages: _bounce(model, parts, messages))
 
 
-def _bounce(parts: Parts, messages: Messages) -> str:
+def _bounce(model: Model, parts: Parts, messages: Messages) -> str:
     lattice = parts.lattice
     lines = ["real sums[SUMS] = {};"]
     for face in range(len(FACES)):
@@ -160,7 +161,7 @@ def _bounce(parts: Parts, messages: Messages) -> str:
             )
             lines.append(f"  const bool own_{i} = !(later & {others});")
             lines.append(f"  real f_{i} = own_{i} ? {outgoing(messages, lattice.opp[i])} : R(0);")
-        lines += [f"  {line}" for line in _moved(lattice, face, entering)]
+        lines += [f"  {line}" for line in _moved(model, face, entering)]
         terms = {axes: _signed(parts, entering, axes) for axes in parts.sums}
         known: dict[tuple[str, ...], str] = {}
         for k, one in enumerate(terms.values()):
@@ -174,10 +175,21 @@ def _bounce(parts: Parts, messages: Messages) -> str:
     return function(f"bounce(int faces, const Walls& walls, {values})", lines)
 
 
-def _moved(lattice: Lattice, face: int, entering: list[int]) -> list[str]:
-    """C lines that add the effect of a wall's motion."""
+def _moved(model: Model, face: int, entering: list[int]) -> list[str]:
+    """C lines that add the effect of a wall's motion: 2 w_i c_i.u / cs2 and higher odd terms."""
+    lattice = model.lattice
     axes = "xyz"[: lattice.D]
     lines = [f"if (walls.moving & {1 << face}) {{"]
+    if not model.collision.equilibrium.second_order:
+        u = [symbol(f"u_{a}") for a in axes]
+        lines += [f"  const real u_{a} = (real)walls.u[{face}][{k}];" for k, a in enumerate(axes)]
+        feq = [expand(f_i) for f_i in model.collision.feq(lattice, 0, 1, u)]
+        odd = [feq[i] - feq[lattice.opp[i]] for i in entering]
+        shared, odd = cse(odd, numbered_symbols("motion_", real=True))
+        lines += [f"  const real {name} = {fused(value)};" for name, value in shared]
+        for i, value in zip(entering, odd, strict=True):
+            lines.append(f"  if (own_{i}) f_{i} += ({fused(value)}) * (R(1) / UNIT);")
+        return [*lines, "}"]
     for k, a in enumerate(axes):
         lines.append(f"  const real u_{a} = (real)walls.u[{face}][{k}] * (R(1) / UNIT);")
     for i in entering:

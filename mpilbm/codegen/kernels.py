@@ -73,8 +73,11 @@ class FluidKernels:
         if options.walled:
             assert isinstance(self.grid, Grid)  # only dense fields have rows
             self.grid = replace(self.grid, returning=layout.returning(self.lattice))
+        if model.body:
+            self.paired = False
+            self.model = replace(self.model, body=model.body.beside(self.grid))
         if by_cell:
-            self.model = replace(model, force_grid=self.grid.beside(FORCE, self.lattice.D))
+            self.model = replace(self.model, force_grid=self.grid.beside(FORCE, self.lattice.D))
 
     def all(self) -> list[KernelText]:
         """All kernels that change or export the state."""

@@ -11,6 +11,7 @@ from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FluidKernels, Options
 from mpilbm.codegen.link_sums import flux_kernel
 from mpilbm.codegen.model import Model
+from mpilbm.codegen.partial_cell import CellBody
 from mpilbm.codegen.program import Program
 from mpilbm.codegen.scalar_kernels import CarryingDiagnostics, CarryingKernels, carrying_kernels
 from mpilbm.codegen.statistics import Samples
@@ -18,6 +19,7 @@ from mpilbm.codegen.structure import (
     SCALE,
     averaged,
     boundaries,
+    cell_boundary,
     head,
     list_name,
     options,
@@ -72,7 +74,14 @@ def _single(case: Case) -> tuple[list[KernelText], Model]:
         kernels: FluidKernels = carrying_kernels(case, options, _options_of)
         diagnostics: Diagnostics = CarryingDiagnostics(kernels, case.sloped)
     else:
-        model = Model(case.lattice, fluid.collision, fluid.force, case.precision.offset)
+        body = cell_boundary(case)
+        model = Model(
+            case.lattice,
+            fluid.collision,
+            fluid.force,
+            case.precision.offset,
+            body=CellBody(body) if body else None,
+        )
         kernels = FluidKernels(model, case.layout, options)
         diagnostics = Diagnostics(kernels)
     texts = [*kernels.all(), *diagnostics.all(), *optional_kernels(case, diagnostics)]

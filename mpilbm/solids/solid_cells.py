@@ -42,7 +42,7 @@ def padded_ids(case: Case, slab: Slab, overlaps: dict | None = None) -> np.ndarr
 
 
 def solids(case: Case, ids: NDArray[Any]) -> NDArray[Any]:
-    """The ids without those of bodies that conduct the scalar of a case, see Case.of_scalar."""
+    """The ids without those of bodies that hold populations, see Condition.conducts."""
     conducting = [1 + k for k, body in enumerate(case.bodies) if body.boundary.conducts]
     return np.where(np.isin(ids, conducting), ids.dtype.type(0), ids) if conducting else ids
 

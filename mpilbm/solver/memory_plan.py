@@ -7,12 +7,13 @@ import numpy as np
 from mpilbm.backends import Device, memory
 from mpilbm.case.case import Case
 from mpilbm.codegen import averaged, wall_effects
-from mpilbm.codegen.program import FORCE
+from mpilbm.codegen.program import FORCE, SHARE
 from mpilbm.codegen.scalar_numbers import material_grid
 from mpilbm.core.errors import CaseError
 from mpilbm.layouts.cells import LONGEST_SIDE
-from mpilbm.layouts.grid import FieldGrid, Grid, velocity_grid
+from mpilbm.layouts.grid import FieldGrid, Grid, byte_grid, velocity_grid
 from mpilbm.parallel.slabs import Slab
+from mpilbm.physics.boundaries import in_cells
 from mpilbm.physics.boundary_capabilities import Behind, Reads
 from mpilbm.solids.body_links import BodyLinks
 from mpilbm.solids.entry_list import EntryList, Writes
@@ -56,6 +57,8 @@ def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dic
         tables[f"scalar {case.labels[k]}"] = case.layout.buffers * carried.count * unit
     if case.conductors and isinstance(grid, Grid):
         tables["materials"] = material_grid(grid).count
+    if in_cells(case) and isinstance(grid, Grid):
+        tables["solid shares"] = byte_grid(SHARE, grid).count
     return {
         "populations": len(case.fluids) * case.layout.buffers * grid.count * unit,
         **tables,

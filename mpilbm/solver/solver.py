@@ -8,7 +8,7 @@ import numpy as np
 
 from mpilbm.backends import Device
 from mpilbm.case.case import Case
-from mpilbm.codegen.program import FORCE, Program
+from mpilbm.codegen.program import FORCE, SHARE, Program
 from mpilbm.halo import Exchanger
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.sloped import middle_name
@@ -119,7 +119,7 @@ class Solver:
         """
         kernels, parities = self.program.kernels, self.case.layout.parities
         size = dict.fromkeys(("field", FORCE), np.dtype(self.program.compute).itemsize)
-        size["node_next"] = 4
+        size |= {"node_next": 4, SHARE: 1}
         usual, total = np.dtype(self.program.storage).itemsize, 0
         names = [f"collide_stream_{{}}{fluid.suffix}" for fluid in self.fluids]
         for name in (*names, *(["show_{}"] if self.coupled else [])):

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from mpilbm.codegen import boundary_kernels, points
 from mpilbm.codegen.boundary_cell import Listed
+from mpilbm.codegen.cell_forces import CellForceText
 from mpilbm.codegen.coupled_kernels import CoupledDiagnostics, CoupledKernels
 from mpilbm.codegen.diagnostics import Diagnostics
 from mpilbm.codegen.forces import force_kernel, state_kernel, stress_kernel, sums_kernel
@@ -29,6 +30,7 @@ from mpilbm.codegen.structure import (
     weighed_boundaries,
 )
 from mpilbm.model.case import Case
+from mpilbm.physics.boundaries import in_cells
 from mpilbm.physics.boundary_capabilities import Behind, Reads
 from mpilbm.solids.box_walls import rows_end_in_walls
 
@@ -164,4 +166,6 @@ def list_kernels(case: Case, kernels: FluidKernels, parity: int) -> list[KernelT
         each = Listed(kernels, boundary, name, parity, walls)
         found.append(force_kernel(each, needs.split, needs.framed))
     found += [sums_kernel(), state_kernel()] if needs.weighed and parity == 0 else []
+    if {*needs.weighed} & {*in_cells(case)}:
+        found.append(CellForceText(kernels, parity, lowest, needs.framed))
     return found + ([stress_kernel(kernels, parity, lowest)] if needs.split else [])

@@ -199,8 +199,8 @@ class SurfaceWriter:
     def __init__(self, output: Surface, context: Context):
         self.output, self.context, self.case = output, context, context.case
         self.label, self._open = output.label_in(context.case), False
-        exchanged = context.solver.exchanged
-        assert exchanged is not None, "the case needs forces, see Output.bodies"
+        exchanged = context.solver.exchanged.links if context.solver.exchanged else None
+        assert exchanged is not None, "the case needs forces over links, see Output.bodies"
         self.exchanged = exchanged
         parts = context.comm.gather(linked_cells(self.case, context.slab, exchanged.measured))
         self.of_bodies: list[OfBody] = []

@@ -15,6 +15,7 @@ from mpilbm.layouts.grid import FieldGrid, Grid, byte_grid, velocity_grid
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries import in_cells
 from mpilbm.physics.boundary_capabilities import Behind, Reads
+from mpilbm.physics.lattices import AXES
 from mpilbm.solids.body_links import BodyLinks
 from mpilbm.solids.entry_list import EntryList, Writes
 from mpilbm.solids.solid_cells import CELLS
@@ -247,8 +248,13 @@ def _rates(case: Case, entries: EntryList) -> tuple[int, int, int]:
 
 def force_columns(case: Case) -> int:
     """Numbers of a body: its force and torque, and with `split` pressure and stress."""
-    D = case.dimensions
-    return D + (3 if D == 3 else 1) + 2 * D * case.needs.split
+    return len(force_names(case)) + 2 * case.dimensions * case.needs.split
+
+
+def force_names(case: Case) -> list[str]:
+    """Names of the components of the force and torque on a body."""
+    axes = AXES[: case.dimensions]
+    return [f"force_{a}" for a in axes] + [f"torque_{a}" for a in (AXES if len(axes) == 3 else "z")]
 
 
 def stress_values(case: Case) -> int:

@@ -13,6 +13,7 @@ from mpilbm.halo import Exchanger
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.sloped import middle_name
 from mpilbm.solids.build import Geometry
+from mpilbm.solver.body_forces import BodyForces
 from mpilbm.solver.boundary_lists import BoundaryLists, EntryState
 from mpilbm.solver.context import SlabContext
 from mpilbm.solver.fields.diagnostics import Diagnostics
@@ -21,7 +22,6 @@ from mpilbm.solver.fields.sources import SlabCopies
 from mpilbm.solver.flow_state import Coupled, FlowState
 from mpilbm.solver.graph_replay import Recordings, StepsAhead
 from mpilbm.solver.initialise import InitialState
-from mpilbm.solver.momentum_exchange import MomentumExchange
 from mpilbm.solver.passes import GROUP, Pass, StepWork, TwoSteps, collide_stream
 from mpilbm.solver.populations import Group, Populations
 from mpilbm.solver.scalar_bounds import Bounds, Range, own_bounds
@@ -80,7 +80,7 @@ class Solver:
         self.transport = Transport(self.diagnostics, carried) if case.needs.transported else None
         self.exchanged = None
         if case.needs.weighed:
-            self.exchanged = MomentumExchange(self.fluids[0], self.lists[0], geometry)
+            self.exchanged = BodyForces(self.fluids[0], self.lists[0], geometry)
 
     def _lists(self, fluid: Populations) -> BoundaryLists:
         """The boundary lists of a fluid, bound to the arrays of all steps of a period."""

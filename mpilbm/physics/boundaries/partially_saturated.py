@@ -51,8 +51,8 @@ class PartiallySaturated(Boundary):
 
     def taken(self, cell: PartialCell) -> list[Expression]:
         """rho B (u - u_s)."""
-        slip = [u - v for u, v in zip(cell.u, cell.u_body, strict=True)]
-        return [self.weight(cell) * each for each in cell.momentum(slip)]
+        B, slip = self.weight(cell), [u - v for u, v in zip(cell.u, cell.u_body, strict=True)]
+        return [B * each for each in cell.momentum(slip)]
 
     def problems(self, case: Case) -> list[str]:
         """Errors, also: faces of the box, sheets, scalars, several fluids, unsuitable lattices."""

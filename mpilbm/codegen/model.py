@@ -141,7 +141,6 @@ class Model:
         rates = self._local(f, at, inside, rates, let)
         f_star = self.collision.collide(self.lattice, f, *at, inside, rates, let)
         if self.body and share is not None:
-            f_star = [let(f"fluid_{i}", f_i) for i, f_i in enumerate(f_star)]
             cell = self._partial(f, at, f_star, rates, share, let)
             f_star = self.body.boundary.collided(cell)
         return f_star if self.half or source is None else _sum(f_star, source)

@@ -10,7 +10,7 @@ from sympy import sympify
 
 from mpilbm.codegen.model import Model
 from mpilbm.codegen.printer import c_text
-from mpilbm.codegen.program import Kernel, SweepSizes
+from mpilbm.codegen.program import SHARE, Kernel, SweepSizes
 from mpilbm.codegen.sweep.cell import (
     Parts,
     cell_centres,
@@ -18,6 +18,7 @@ from mpilbm.codegen.sweep.cell import (
     collision_lines,
     function,
     population_lines,
+    share_of,
 )
 from mpilbm.codegen.sweep.messages import Messages, by_shape, crossing, messages_text, outgoing
 from mpilbm.layouts.formats import Formats
@@ -31,11 +32,13 @@ def sweep_text(model: Model, formats: Formats, sizes: SweepSizes, kernel: Kernel
     `kernel`: the description of the generic kernel; the sweep takes the same arguments.
     """
     numbers = [a.name for a in kernel.arguments if a.type == "real"]
-    centres, parts = cell_centres(model), Parts(model.lattice)
+    values, parts = cell_centres(model), Parts(model.lattice)
+    if model.body:
+        values["share"] = share_of("plane", "row", "x")
     constants = (
         _constants(parts, sizes, kernel)
         | _tails(formats)
-        | {"NUMBERS(plane, row, x)": ", ".join(["R(0)", *numbers, *centres.values()])}
+        | {"NUMBERS(plane, row, x)": ", ".join(["R(0)", *numbers, *values.values()])}
     )
     lines = [f"#define {name} {value}" for name, value in constants.items()]
     functions = [
@@ -44,7 +47,7 @@ def sweep_text(model: Model, formats: Formats, sizes: SweepSizes, kernel: Kernel
         bounce(parts),
         clear(parts),
         _advance(parts),
-        _finish(model, parts, [*numbers, *centres]),
+        _finish(model, parts, [*numbers, *values]),
     ]
     packets, copies, walls, *frames = (
         Path(__file__).with_name(f"{name}.h").read_text("utf-8")
@@ -66,7 +69,8 @@ def _constants(parts: Parts, sizes: SweepSizes, kernel: Kernel) -> dict[str, str
     """Constants of the lattice and of the kernel's arguments that the frame uses."""
     lattice = parts.lattice
     arguments = [
-        f"{'const ' if a.name == 'f_in' else ''}{a.type} {a.name}" for a in kernel.arguments
+        f"{'const ' if a.name in ('f_in', SHARE) else ''}{a.type} {a.name}"
+        for a in kernel.arguments
     ]
     names = [a.name for a in kernel.arguments]
     return {

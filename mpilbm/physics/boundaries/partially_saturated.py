@@ -47,7 +47,8 @@ class PartiallySaturated(Boundary):
         B, opp = self.weight(cell), cell.lattice.opp
         at_rest = cell.feq(cell.u_body)
         returned = [at_rest[i] + cell.beyond[opp[i]] for i in range(cell.lattice.Q)]
-        return [g + B * (back - g) for g, back in zip(cell.collided, returned, strict=True)]
+        pairs = zip(cell.collided, returned, strict=True)
+        return [(1 - B) * g + B * back for g, back in pairs]
 
     def taken(self, cell: PartialCell) -> list[Expression]:
         """rho B (u - u_s)."""

@@ -239,9 +239,12 @@ class FluidKernels(FieldKernels):
     def __init__(self, model: Model, layout: Layout, options: Options) -> None:
         super().__init__(model, layout, options)
         self.held = options.held
+        if model.body:
+            self.paired = False
+            self.model = replace(self.model, body=model.body.beside(self.grid))
         if model.forcing is not None and model.forcing.by_cell:
             self.paired = False  # a pair of cells reads one array only
-            self.model = replace(model, force_grid=self.grid.beside(FORCE, self.lattice.D))
+            self.model = replace(self.model, force_grid=self.grid.beside(FORCE, self.lattice.D))
 
     def all(self) -> list[KernelText]:
         """All kernels that change or export the state."""

@@ -29,6 +29,7 @@ from mpilbm.layouts.grid import Grid
 from mpilbm.layouts.nodes import NodeGrid
 from mpilbm.model.case import Case
 from mpilbm.model.expressions import Equations, Expression, Populations, Vector
+from mpilbm.physics.boundaries import in_cells
 from mpilbm.physics.lattices import Lattice
 
 HERE: Offset = (0, 0, 0)
@@ -171,6 +172,9 @@ class Layout(Parameters):
             )
         if not self.dense and case.lattice.staggered:
             found.append(f"is not defined on {case.lattice.name}, which stores every other node")
+        if self.listed and in_cells(case):
+            label = case.bodies[in_cells(case)[0]].label
+            found.append(f"stores no cells of bodies, in which the boundary of '{label}' acts")
         if not (self.dense and self.populations):
             carried = {"scalars": case.scalars, "coupled fluids": case.coupling}
             found += [f"does not support {what}" for what, given in carried.items() if given]

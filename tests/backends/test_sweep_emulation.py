@@ -136,6 +136,31 @@ def test_a_force_by_formulas(lattice):
 
 
 @pytest.mark.parametrize(
+    ("lattice", "precision", "closure"),
+    [
+        ("D2Q9", "double", None),
+        ("D3Q19", "single", None),
+        ("D3Q19", "mixed_moments", "smagorinsky"),
+        ("D3Q27", "half", None),
+    ],
+)
+def test_bodies_that_act_in_cells(lattice, precision, closure):
+    """They have no boundary lists; the box has walls, a lid and a force."""
+    case = long(lattice, "walls", precision)
+    D = len(case["domain"]["size"])
+    case["force"] = {"name": "guo", "value": [1e-4, -2e-4, 3e-4][:D]}
+    case["body"][0]["boundary"] = {"name": "partially_saturated"}
+    if closure:
+        case["collision"]["closure"] = closure_table(closure)
+    expected = Cluster(case).start().run(5).fields("rho", "u")
+    whole = swept(case)
+    assert not whole.solvers[0].lists[0].count
+    for name, values in whole.fields("rho", "u").items():
+        assert np.abs(values - expected[name]).max() < ALLOWED.get(precision, 3e-6)
+    assert np.array_equal(swept(case, 2).state(), whole.state())
+
+
+@pytest.mark.parametrize(
     ("lattice", "precision", "tile"),
     [
         ("D3Q19", "single", Tile(16, 8, 3, 1)),

@@ -22,6 +22,9 @@ pytestmark = pytest.mark.skipif(command() is None, reason="no C++ compiler")
 FORCE = {"force": {"name": "guo", "value": [1e-4, -2e-4, 3e-4]}}
 FORMULAS = {"force": {"name": "guo", "value": ["1e-4*x*(nx-x)/nx**2", "2e-4*y/ny", "1e-4*z*y/ny"]}}
 
+BALL = {"name": "sphere", "centre": [9.3, 8.4, 3], "radius": 2.4}
+FILLED = {"label": "ball", "shape": BALL, "boundary": {"name": "partially_saturated"}}
+
 
 @pytest.fixture(autouse=True)
 def driver(monkeypatch):
@@ -98,6 +101,8 @@ def advanced(case: dict, steps: int) -> Cluster:
         (moments(**RECURSIVE, **FORCE), tile(12, 8, 2)),
         (moments(precision="half", **RECURSIVE), tile(12, 8, 2)),
         (moments("D3Q27", **RECURSIVE), tile(12, 8, 2)),
+        (moments(body=[FILLED], **FORCE), tile(12, 8, 2)),
+        (moments(precision="half", body=[FILLED]), tile(16, 9, 2, stages=2, planes=3)),
     ],
     ids=lambda value: "" if isinstance(value, dict) else str(value),
 )

@@ -7,11 +7,13 @@ fma, so that all compilers round them alike.
 from collections.abc import Callable
 from dataclasses import replace
 
-from sympy import Symbol, expand, factor_terms, sympify
+from sympy import Symbol, collect, expand, factor, factor_terms, sympify
 from sympy.core import Add, Mul
 
 from mpilbm.codegen.model import Macroscopic, Model
+from mpilbm.codegen.partial_cell import share_text
 from mpilbm.codegen.printer import c_text, symbol
+from mpilbm.codegen.program import SHARE
 from mpilbm.codegen.values import centre
 from mpilbm.layouts import moments
 from mpilbm.model.expressions import Expression, Let
@@ -155,10 +157,13 @@ def collision_lines(model: Model) -> list[str]:
             names = {name: symbol(name) for name in value.numbers}
             names |= {axis: symbol(f"cell_{axis}") for axis in value.coordinates}
             lines.append(f"const real {value.name} = {c_text(value.expression(names))};")
+    if model.body:
+        lines.append("const real fluid_part = R(1) - share;")
     for axis in axes:
         momentum = f"fma(R(0.5), scaled_{axis}, sum_{axis})" if model.half else f"sum_{axis}"
         if model.forcing:
-            lines.append(f"const real scaled_{axis} = force_{axis} * (R(1) / UNIT);")
+            part = "fluid_part * " if model.body else ""
+            lines.append(f"const real scaled_{axis} = {part}force_{axis} * (R(1) / UNIT);")
         lines.append(f"const real j_{axis} = {momentum};")
         lines.append(f"const real u_{axis} = j_{axis} * inverse, v_{axis} = u_{axis} * UNIT;")
     for a, b in tensor:
@@ -193,13 +198,26 @@ def _leaving(model: Model, let: Let) -> list[Expression]:
     f = algebra.populations(lattice, density, momentum, second)
     u = model.collision.velocity([rho * v for v in u], rho)
     rates = {name: symbol(name) for name in model.collision.arguments(1.0, lattice)}
+    share = symbol("share") if model.body else None
     model = replace(model, collision=model.collision.up_to_second())
-    left = model.collide_at(f, Macroscopic(density, rho, u), force, rates, let)
+    left = model.collide_at(f, Macroscopic(density, rho, u), force, rates, let, share)
     density, momentum, second = algebra.moments_of(lattice, left)
     momentum, second = [expand(j) for j in momentum], [expand(m) for m in second]
     stored = moments.compress(expand(density), momentum, second, rho)
-    stored = [expand(value / unit).subs(1 / rho, symbol("inverse")) for value in stored]
-    return [factor_terms(value) for value in stored]
+    stored, inverse = [expand(value / unit) for value in stored], symbol("inverse")
+    if model.body is None:
+        return [factor_terms(value.subs(1 / rho, inverse)) for value in stored]
+    a = [symbol(f"a_{axes[i]}{axes[j]}") for i, j in tensor]
+    v = [symbol(f"u_{axis}") for axis in axes]
+    known = [*a, *(v[i] * v[j] for i, j in tensor), *v]
+    stored = [collect(value, known, func=factor) for value in stored]
+    return [value.xreplace({1 / rho: inverse}) for value in stored]
+
+
+def share_of(plane: str, row: str, x: str) -> str:
+    """C text of the solid share of a cell."""
+    place = f"(int64)({plane}) * {SHARE}_plane + (({row}) * {SHARE}_row + ({x}))"
+    return share_text(f"{SHARE}[{place}]")
 
 
 def fused(expression: Expression, products_last: bool = False) -> str:

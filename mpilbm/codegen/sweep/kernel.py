@@ -10,7 +10,7 @@ from sympy import cse, expand, numbered_symbols, sympify
 
 from mpilbm.codegen.model import Model
 from mpilbm.codegen.printer import c_text, symbol
-from mpilbm.codegen.program import Kernel, SweepSizes
+from mpilbm.codegen.program import SHARE, Kernel, SweepSizes
 from mpilbm.codegen.sweep.cell import (
     Parts,
     cell_centres,
@@ -19,6 +19,7 @@ from mpilbm.codegen.sweep.cell import (
     function,
     fused,
     population_lines,
+    share_of,
 )
 from mpilbm.codegen.sweep.messages import Messages, by_shape, crossing, messages_text, outgoing
 from mpilbm.layouts.formats import Formats
@@ -32,11 +33,13 @@ def sweep_text(model: Model, formats: Formats, sizes: SweepSizes, kernel: Kernel
     `kernel`: the description of the generic kernel; the sweep takes the same arguments.
     """
     numbers = [a.name for a in kernel.arguments if a.type == "real"]
-    centres, parts = cell_centres(model), Parts(model.lattice)
+    values, parts = cell_centres(model), Parts(model.lattice)
+    if model.body:
+        values["share"] = share_of("plane", "row", "x")
     constants = (
         _constants(parts, sizes, kernel)
         | _tails(formats)
-        | {"NUMBERS(plane, row, x)": ", ".join(["R(0)", *numbers, *centres.values()])}
+        | {"NUMBERS(plane, row, x)": ", ".join(["R(0)", *numbers, *values.values()])}
     )
     lines = [f"#define {name} {value}" for name, value in constants.items()]
     functions = [
@@ -45,7 +48,7 @@ def sweep_text(model: Model, formats: Formats, sizes: SweepSizes, kernel: Kernel
         bounce(model, parts),
         clear(parts),
         _advance(parts),
-        _finish(model, parts, [*numbers, *centres]),
+        _finish(model, parts, [*numbers, *values]),
     ]
     packets, copies, walls, *frames = (
         Path(__file__).with_name(f"{name}.h").read_text("utf-8")
@@ -67,7 +70,8 @@ def _constants(parts: Parts, sizes: SweepSizes, kernel: Kernel) -> dict[str, str
     """Constants of the lattice and of the kernel's arguments that the frame uses."""
     lattice = parts.lattice
     arguments = [
-        f"{'const ' if a.name == 'f_in' else ''}{a.type} {a.name}" for a in kernel.arguments
+        f"{'const ' if a.name in ('f_in', SHARE) else ''}{a.type} {a.name}"
+        for a in kernel.arguments
     ]
     names = [a.name for a in kernel.arguments]
     return {

@@ -137,6 +137,12 @@ class Collision(Parameters):
         assert self.shear_rate, "`problems` refuses a closure of a collision without this rate"
         return {**rates, self.shear_rate: omega}
 
+    def stress_rate(self, rates: Rates) -> Expression:
+        """The rate 1 / tau at which the shear stress relaxes, from the rates by name."""
+        if self.shear_rate is None:
+            raise NotImplementedError(f"{self.name}: stress_rate")
+        return rates[self.shear_rate]
+
     def relax(self, lattice: Lattice, d: Populations, *_: Any, **rates: Any) -> list[Expression]:
         """Return R(d), Q expressions, from the Q deviations d = f - feq + F/2."""
         raise NotImplementedError

@@ -221,8 +221,8 @@ def fused(expression: Expression, products_last: bool = False) -> str:
                 text = f"({text} + {fused(term, products_last)})"
         return text
     if isinstance(expression, Mul):
-        factors = [(isinstance(a, Add), fused(a, products_last)) for a in expression.args]
-        return " * ".join(f"({text})" if is_sum else text for is_sum, text in factors)
+        texts = [(isinstance(a, Add), fused(a, products_last)) for a in expression.args]
+        return " * ".join(f"({text})" if is_sum else text for is_sum, text in texts)
     return c_text(expression)
 
 

@@ -70,7 +70,7 @@ class Moments(Layout):
     storages = (*Layout.storages, "mixed")
 
     def conflicts(self, case: Case) -> list[str]:
-        """Also: what leaves moments above the second order that do not follow from the stored ones.
+        """Also: collisions, equilibria and forces whose higher moments do not follow from those.
 
         A collision may be `recursive`; its equilibrium then has any moments, see
         Collision.rebuilt.
@@ -78,11 +78,11 @@ class Moments(Layout):
         found = super().conflicts(case)
         for fluid in case.fluids:
             collision = fluid.collision
-            parts = [("collision", "collisions", collision), ("force", "forcing", fluid.force)]
+            parts: list[tuple[str, str, Any]] = [("collision", "collisions", collision)]
             if not collision.recursive:
-                parts.insert(1, ("collision.equilibrium", "equilibria", collision.equilibrium))
-            given = [(key, kind, part) for key, kind, part in parts if part]
-            wrong = [each for each in given if not _follows(each[2])]
+                parts.append(("collision.equilibrium", "equilibria", collision.equilibrium))
+            parts.append(("force", "forcing", fluid.force))
+            wrong = [each for each in parts if each[2] and not _follows(each[2])]
             for key, kind, part in wrong[:1]:
                 allowed = ", ".join(n for n in names(kind) if _follows(find(kind, n)))
                 found.append(

@@ -7,6 +7,7 @@ linear.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
@@ -61,6 +62,9 @@ class Collision(Parameters):
     second_order: ClassVar[bool] = False  # f* has no moments above the second order
     recursive: ClassVar[bool] = False  # `rebuilt` computes those that it has
     keeps_walls: ClassVar[bool] = False  # no viscosity moves half-way walls in creeping flow
+    # speed, in viscosities, of a half-way wall along itself above which fluid that moves with it is
+    # unstable: a wave of two cells grows (measured on D2Q9, D3Q19 and D3Q27)
+    fastest_wall: ClassVar[float] = inf
     needs_isotropy: ClassVar[int] = 4
     linear: ClassVar[bool] = True  # whether f* = f + F - R(d) with R of `relax`
     lattices: ClassVar[tuple[str, ...] | None] = None  # allowed lattices; None: all

@@ -28,6 +28,7 @@ class RecursiveRegularized(InFrame):
 
     lattices = ("D2Q9", "D3Q19", "D3Q27")
     recursive = True
+    fastest_wall = 5
 
     def relaxed_populations(self, frame: Frame, f: Populations, rates: Rates) -> list[Expression]:
         """Return Q populations: by central moments on D2Q9 and D3Q27, by the sum on D3Q19."""

@@ -129,10 +129,10 @@ def channel(tau: float, collision: str, layout: str) -> float:
         layout={"name": layout},
         fluid={"viscosity": nu},
         force={"name": "guo", "value": [G, 0]},
-        initial={"u": [f"{G / 2 / nu}*(y - 2)*({width + 2} - y)*(y > 2)*(y < {width + 2})", 0]},
+        initial={"u": [f"max({G / 2 / nu}*(y - 2)*({width + 2} - y), 0)", 0]},
         body=[{"label": "walls", "shape": shape, "boundary": IN_CELLS}],
     )
-    cluster = Cluster(case).start().run(int(3 * width**2 / (10 * nu)))
+    cluster = Cluster(case).start().run(int(0.7 * width**2 / nu))
     u = cluster.fields("u")["u"][2:-2, 0, 0, 0]
     return float(u.sum() / (G * width**3 / (12 * nu)) - 1)
 

@@ -190,6 +190,16 @@ def test_a_found_fault_and_a_survivor_are_reported(tree):
     assert TINY.count("a + b") == (tree / "tiny/sums.py").read_text().count("a + b")
 
 
+def test_no_test_begins_after_half_of_the_time(parts, tree, tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    from mutations.runs import Bench
+
+    bench = Bench(tree, tmp_path_factory.mktemp("bench"), 1e-9)
+    run = bench._pytest(bench.clean, ["tests/test_tiny.py"], None, bench.cache)
+    assert run.complete, run.output
+    assert run.begun == ["tests/test_tiny.py::test_total"]
+
+
 def call(*arguments, cwd):
     tool = [sys.executable, str(ROOT / "tools/mutation_check"), "--root", ".", "--package", "tiny"]
     command = [*tool, "--faults", "2", "--seed", "1", *arguments]

@@ -6,7 +6,8 @@
              cases of its function take its place
     without  node ids that are left out
     seconds  no test begins later than this
-    log      the file to write: `start NODEID` and `failed NODEID`, a line each
+    log      the file to write: `start NODEID`, `failed NODEID`, and `end NODEID` after
+             the last test if the time is over, a line each
 """
 
 import json
@@ -65,7 +66,8 @@ class Plan:
         """End the session after a test if the time is over."""
         yield
         if time.monotonic() - self.begin > self.seconds:
-            item.session.shouldstop = "the time of the plan is over"
+            self._write("end", item.nodeid)
+            item.session.shouldstop = "the time of the plan is over"  # exit code 2
 
     def _write(self, event: str, nodeid: str):
         with self.log.open("a", encoding="utf-8") as file:

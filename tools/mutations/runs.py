@@ -41,11 +41,15 @@ class Outcome(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """A run of pytest: exit code (None after a time-out), tests begun, the one that failed."""
+    """A run of pytest: exit code (None after a time-out), tests begun, the one that failed.
+
+    complete  whether all tests passed, or those of the time that the plan allows
+    """
 
     code: int | None
     begun: list[str]
     failed: str | None
+    complete: bool
     output: str
 
 
@@ -83,7 +87,7 @@ class Bench:
         for _ in range(ATTEMPTS):
             run = self._pytest(self.faulty, tests, self.seconds, self.cache)
             begun.update(run.begun)
-            if run.code in {0, 5}:
+            if run.complete:
                 break
             late = run.code is None
             suspect = run.failed or (run.begun[-1] if run.begun and (late or run.code < 0) else "")
@@ -101,15 +105,17 @@ class Bench:
             with tempfile.TemporaryDirectory(dir=self.folder) as empty:
                 seconds, cache = (self.seconds / 4, Path(empty)) if late else (None, self.cache)
                 run = self._pytest(self.clean, [test], seconds, cache)
-            (self._usable if run.code == 0 else self._unusable).add(test)
+            (self._usable if run.complete else self._unusable).add(test)
         return test not in self._unusable
 
     def _begins(self, tests: list[str]) -> bool:
         """Whether pytest collects the tests without the fault."""
         run = self._pytest(self.clean, tests, self.seconds, self.cache, "--collect-only")
-        return run.code in {0, 5}
+        return run.complete
 
-    def _pytest(self, tree: Path, tests: list[str], seconds: float | None, cache: Path, *more: str):
+    def _pytest(
+        self, tree: Path, tests: list[str], seconds: float | None, cache: Path, *more: str
+    ) -> _Run:
         with tempfile.TemporaryDirectory(dir=self.folder) as place:
             log, plan = Path(place, "log"), Path(place, "plan.json")
             half = (seconds or self.seconds) / 2
@@ -127,9 +133,12 @@ class Bench:
             cache.mkdir(exist_ok=True)
             code, output = _called(command, tree, env, seconds)
             events = [line.partition(" ") for line in log.read_text("utf-8").splitlines()]
-        begun = [test for event, _, test in events if event == "start"]
-        failed = [test for event, _, test in events if event == "failed"]
-        return _Run(code, begun, failed[0] if failed else None, output)
+        found: dict[str, list[str]] = {"start": [], "failed": [], "end": []}
+        for event, _, test in events:
+            found[event].append(test)
+        failed = next(iter(found["failed"]), None)
+        complete = code in {0, 5} or (failed is None and bool(found["end"]))
+        return _Run(code, found["start"], failed, complete, output)
 
 
 def _called(

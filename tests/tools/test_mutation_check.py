@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from support import ROOT
@@ -188,6 +189,18 @@ def test_a_found_fault_and_a_survivor_are_reported(tree):
     by = "tests/test_tiny.py::test_total"
     assert found == {"tiny/sums.py:2": ("found", by), "tiny/sums.py:6": ("survived", "")}
     assert TINY.count("a + b") == (tree / "tiny/sums.py").read_text().count("a + b")
+
+
+def test_a_plan_sorts_the_tests(parts, tmp_path):
+    from mutations.order import Plan
+
+    names = "a.py::f[1]", "a.py::f[2]", "a.py::g[1]", "b.py::h[1]", "b.py::h[2]", "b.py::k"
+    items = [SimpleNamespace(nodeid=name) for name in names]
+    hook = SimpleNamespace(pytest_deselected=lambda items: None)
+    plan = Plan(["b.py::k", "b.py::h[9]", "a.py"], ["b.py::h[2]"], 1.0, str(tmp_path / "log"))
+    plan.pytest_collection_modifyitems(SimpleNamespace(hook=hook), items)
+    found = [item.nodeid for item in items]
+    assert found == ["b.py::k", "b.py::h[1]", "a.py::f[1]", "a.py::g[1]", "a.py::f[2]"]
 
 
 def test_no_test_begins_after_half_of_the_time(parts, tree, tmp_path_factory, monkeypatch):

@@ -3,7 +3,8 @@
 --plan=FILE names a JSON file:
 
     tests    node ids of tests, or paths of test files, in order; where a test does not exist, all
-             cases of its function take its place
+             cases of its function take its place. Of a file, the first cases of all functions run
+             first, then the second ones, and so on
     without  node ids that are left out
     seconds  no test begins later than this
     log      the file to write: `start NODEID`, `failed NODEID`, and `end NODEID` after
@@ -12,6 +13,7 @@
 
 import json
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -43,14 +45,17 @@ class Plan:
         for rank, entry in enumerate(self.tests):
             known = entry in present or "::" not in entry
             ranks.setdefault(entry if known else _function(entry), rank)
-        chosen = {}
+        chosen, cases = {}, Counter()
         for item in items:
             file = item.nodeid.partition("::")[0]
             names = {item.nodeid, _function(item.nodeid), file} & ranks.keys()
             if names and item.nodeid not in self.without:
-                chosen[item] = min(ranks[name] for name in names)
-        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
-        items[:] = sorted(chosen, key=chosen.__getitem__)
+                case = 0 if item.nodeid in names else cases[_function(item.nodeid)]
+                chosen[item.nodeid] = min(ranks[name] for name in names), case
+                cases[_function(item.nodeid)] += 1
+        config.hook.pytest_deselected(items=[i for i in items if i.nodeid not in chosen])
+        kept = [item for item in items if item.nodeid in chosen]
+        items[:] = sorted(kept, key=lambda item: chosen[item.nodeid])
 
     def pytest_runtest_logstart(self, nodeid):
         """Record the start of a test."""

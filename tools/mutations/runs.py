@@ -57,10 +57,13 @@ class Bench:
     """A copy of the tree that gets the faults, one without, and a cache of kernels for both.
 
     seconds  limit of a run; no test begins after half of it
+    ranks    processes of mpirun that run the tests; 0: one process without MPI
     """
 
-    def __init__(self, root: Path, folder: Path, seconds: float):
+    def __init__(self, root: Path, folder: Path, seconds: float, ranks: int = 0):
         self.seconds, self.folder = seconds, folder
+        self.launcher = f"mpirun -n {ranks}".split() if ranks else []
+        self.options = ["--with-mpi"] if ranks else []
         self.faulty, self.clean, self.cache = (folder / n for n in ("faulty", "clean", "cache"))
         for copy in (self.faulty, self.clean):
             shutil.copytree(root, copy, ignore=shutil.ignore_patterns(*LEFT_OUT))
@@ -116,7 +119,8 @@ class Bench:
     def _pytest(
         self, tree: Path, tests: list[str], seconds: float | None, cache: Path, *more: str
     ) -> _Run:
-        with tempfile.TemporaryDirectory(dir=self.folder) as place:
+        temporary = tempfile.TemporaryDirectory(dir=self.folder, ignore_cleanup_errors=True)
+        with temporary as place:
             log, plan = Path(place, "log"), Path(place, "plan.json")
             half = (seconds or self.seconds) / 2
             wanted = {"tests": tests, "without": sorted(self._unusable), "seconds": half}
@@ -125,10 +129,10 @@ class Bench:
             files = dict.fromkeys(test.partition("::")[0] for test in tests)
             present = [file for file in files if (tree / file).exists()]
             options = f"-x -q -p mutations.order -p no:cacheprovider --plan={plan}"
-            options = [*options.split(), f"--basetemp={place}/tmp", *more]
-            command = [sys.executable, "-m", "pytest", *options, *present]
+            options = [*options.split(), *self.options, *more]
+            command = [*self.launcher, sys.executable, "-m", "pytest", *options, *present]
             paths = os.pathsep.join((str(tree), str(TOOLS)))
-            env = os.environ | {"PYTHONPATH": paths, "XDG_CACHE_HOME": str(cache)}
+            env = os.environ | {"PYTHONPATH": paths, "XDG_CACHE_HOME": str(cache), "TMPDIR": place}
             env.pop("MPILBM_CACHE_DIR", None)
             cache.mkdir(exist_ok=True)
             code, output = _called(command, tree, env, seconds)

@@ -116,8 +116,8 @@ class Choice:
 
     def _mirrored(self, path: str) -> list[str]:
         """The files of tests/FOLDER that name the module, the nearest folder first; tests/laws."""
-        inside = Path(path).parts[1:]
-        module = inside[-2] if inside[-1] == "__init__.py" and inside[1:] else Path(path).stem
+        inside, module = Path(path).parts[1:], Path(path).stem
+        module = Path(path).parts[-2] if module == "__init__" else module
         names = re.compile(rf"\b{re.escape(module)}\b")
         tests = self.root / "tests"
         near = [tests.joinpath(*inside[:depth]) for depth in range(len(inside) - 1, 0, -1)]

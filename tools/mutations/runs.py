@@ -72,7 +72,7 @@ class Bench:
 
     def outcome(self, fault: Fault, chosen: Chosen | None) -> Outcome:
         """Apply a fault, run its tests until one fails, remove the fault."""
-        if chosen is None:
+        if not chosen or not chosen.tests:
             return Outcome(MISSED)
         path = self.faulty / fault.path
         source = path.read_text("utf-8")
@@ -100,7 +100,8 @@ class Bench:
                 raise RuntimeError(f"pytest fails without a fault:\n{run.output}")
             if self._passes(suspect, late):
                 return ("time-out" if late else "found"), suspect, len(begun)
-        return "survived", "", len(begun - self._unusable)
+        begun -= self._unusable
+        return "survived" if begun else MISSED, "", len(begun)
 
     def _passes(self, test: str, late: bool) -> bool:
         """Whether a test passes without the fault, in a quarter of the limit if it was late."""

@@ -289,8 +289,7 @@ class Parts:
             done |= {i, j}
             mirrored.append((i, j))
             lines.append(f"const real s_{i} = {source}[{i}] + {source}[{j}];")
-            if self.lattice.c[i][:plane] != (0,) * plane:
-                lines.append(f"const real d_{i} = {source}[{i}] - {source}[{j}];")
+            lines.append(f"const real d_{i} = {source}[{i}] - {source}[{j}];")
         still = [i for i in own if self.lattice.c[i][:plane] == (0,) * plane]
         for axes in self.in_plane(step):
             terms = [f"{source}[{i}]" for i in still] if not axes else []

@@ -1,4 +1,7 @@
-"""Mistakes of a user, through the command: the message has place, found, allowed and fix."""
+"""Mistakes of a user, through the command: the message has place, found, allowed and fix.
+
+More than 20 s: mistakes on several ranks need starts of the launcher.
+"""
 
 import json
 import os

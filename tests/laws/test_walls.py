@@ -1,4 +1,7 @@
-"""Walls: where they lie, what they keep, and that neither cut nor layout shows."""
+"""Walls: where they lie, what they keep, and that neither cut nor layout shows.
+
+More than 20 s: each kind of wall has a kernel text in each layout, and flows become steady.
+"""
 
 import numpy as np
 import pytest

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 from support.equations import Numbers
 from support.pairs import cover, label
-from support.settings import DEVICE_CASES, MODELS, tables, with_model
+from support.settings import DEVICE_CASES, MODELS, OPTIONS, tables, with_model
 from support.slabs import Cluster
 
 from mpilbm import codegen
 from mpilbm.codegen.model import Model
-from mpilbm.core.registry import names
 
 ROUNDING = {"half": 3e-5, "single": 2e-8, "mixed": 1e-8, "double": 3e-16}  # in a step
 ALLOWED = {"half": 3e-4, "mixed_moments": 3e-5, "double": 1e-14}  # of rho and u after some steps
@@ -102,12 +101,13 @@ def test_every_force_and_equilibrium_in_every_storage(choice):
 
 
 @pytest.mark.parametrize("setting", ["periodic", "walls"])
-@pytest.mark.parametrize("layout", names("layouts"))
+@pytest.mark.parametrize("layout", OPTIONS["layout"])
 def test_slabs_of_few_planes(layout, setting):
-    case = tables("D3Q19", layout, "regularized", setting, "single")
+    lattice, size = ("D2Q9", [5]) if setting == "periodic" else ("D3Q19", [5, 4])
+    case = tables(lattice, layout, "regularized", setting, "single")
     case.pop("body", None)
     for planes in (1, 2, 3):
-        case["domain"]["size"] = [5, 4, planes]
+        case["domain"]["size"] = [*size, planes]
         whole = Cluster(case).start().run(6).state()
         assert np.isfinite(whole).all()
         for slabs in range(2, planes + 1):
@@ -115,14 +115,14 @@ def test_slabs_of_few_planes(layout, setting):
 
 
 @pytest.mark.parametrize("setting", ["periodic", "walls"])
-@pytest.mark.parametrize("layout", names("layouts"))
+@pytest.mark.parametrize("layout", OPTIONS["layout"])
 def test_planes_wrap_around_in_one_launch(layout, setting):
     """A slab that has all planes of a periodic axis neither uses nor exchanges ghost planes."""
-    case = tables("D3Q19", layout, "regularized", setting, "single")
+    case = tables("D2Q9", layout, "regularized", setting, "single")
     if setting == "walls":
-        case["body"][0]["shape"]["centre"][2] = 0.3
-        case["domain"]["periodic"] = [False, False, True]
-        walls = [(wall, [w for w in wall["where"] if w[0] != "z"]) for wall in case["boundary"]]
+        case["body"][0]["shape"]["centre"][1] = 0.3
+        case["domain"]["periodic"] = [False, True]
+        walls = [(wall, [w for w in wall["where"] if w[0] != "y"]) for wall in case["boundary"]]
         case["boundary"] = [wall | {"where": where} for wall, where in walls if where]
     expected, cluster = Cluster(case).start().run(7), Cluster(case).start()
     (solver,) = cluster.solvers

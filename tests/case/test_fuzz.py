@@ -11,9 +11,9 @@ import sys
 
 import pytest
 from support import ROOT, TESTS
+from support.pairs import ALL_COMBINATIONS
 
-SEEDS = 4
-CASES = 5000 if os.environ.get("MPILBM_TEST_ALL") else 500
+SEEDS, CASES = (4, 5000) if ALL_COMBINATIONS else (2, 500)
 KNOWN = "RLIMIT_DATA counts private mappings on Linux alone"
 
 

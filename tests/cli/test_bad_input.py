@@ -1,4 +1,7 @@
-"""Mistakes of a user, through the command: the message has place, found, allowed and fix."""
+"""Mistakes of a user, through the command: the message has place, found, allowed and fix.
+
+More than 20 s: mistakes on several ranks need starts of the launcher.
+"""
 
 import json
 import os
@@ -14,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 from support.mpirun import with_mpirun
 from support.outputs_cases import flip_bit, offset_of
-from support.user_runs import CASE, FULL, MOVING, assert_reported, ranks, sets
+from support.user_runs import CASE, FULL, MOVING, assert_reported, in_turn, ranks, sets
 
 from mpilbm.backends.gpu import drivers
 from mpilbm.cli import cli
@@ -32,6 +35,17 @@ def pwrite(number, data, offset):
 os.pwrite = pwrite
 main()
 """
+
+
+def alone(*options):
+    """Run box.toml in this process and return (exit code, output)."""
+    result = CliRunner().invoke(cli, ["run", "box.toml", *map(str, options)])
+    return result.exit_code, result.output
+
+
+def on_two(*options):
+    """Run box.toml on two ranks and return (exit code, output)."""
+    return ranks(2, *options)
 
 
 @pytest.fixture
@@ -60,8 +74,7 @@ def done(folder):
 def refused(sentence, *options, code=2):
     """What `mpilbm run box.toml` with these options must say, leaving nothing behind."""
     before = set(Path.cwd().iterdir())
-    result = CliRunner().invoke(cli, ["run", "box.toml", *map(str, options)])
-    assert_reported(result.exit_code, result.output, code, sentence)
+    assert_reported(*alone(*options), code, sentence)
     assert set(Path.cwd().iterdir()) == before
 
 
@@ -225,24 +238,31 @@ def test_restart_file_of_another_case(done):
 # ---------------------------------------------------------------------------------- several ranks
 
 
+LAST = "initial.rho='sqrt(8 - y)'"  # wrong on the last rank only
 RANKS = {
     "domain.sise=[1, 1]": r"box.toml: domain.sise: unknown key; allowed: .* did you mean 'size'",
     "domain.size=[12, 2]": "domain.size: 2 planes .* cannot be shared by 3 ranks.*; start at most",
     ROCK % "no.npy": "box.toml: body.0.mask: 'no.npy' is missing",
     MOVING: r"box.toml: body.ball.boundary.velocity: at the surface point .*through the surface",
-    # wrong on the last rank only
-    "initial.rho='sqrt(8 - y)'": "box.toml: initial.rho: nan in cell x=0, y=8 .*not finite; change",
+    LAST: "box.toml: initial.rho: nan in cell x=0, y=8 .*not finite; change",
     "initial.rho='1/(x - 0.5)'": "box.toml: initial.rho: inf in cell x=0, y=0 .*finite; change",
     HUGE: "domain.size: the fields of a slab .* shared by 3 ranks; choose",
 }
 
 
 @with_mpirun
-@pytest.mark.parametrize("setting", RANKS, ids=lambda text: str(text)[:40])
-def test_ranks_say_it_once_and_end_together(folder, setting):
+def test_ranks_say_it_once_and_end_together(folder):
     before = set(folder.iterdir())
-    assert_reported(*ranks(3, *sets(setting)), 2, RANKS[setting])
+    for setting, (codes, text) in zip(RANKS, in_turn(3, *map(sets, RANKS)), strict=True):
+        assert codes == [2] * 3, setting
+        assert_reported(codes[0], text, 2, RANKS[setting])
     assert set(folder.iterdir()) == before
+
+
+@with_mpirun
+def test_a_launcher_ends_with_the_exit_code_of_its_ranks(folder):
+    """Of an error of the last rank alone."""
+    assert_reported(*ranks(3, *sets(LAST)), 2, RANKS[LAST])
 
 
 @with_mpirun
@@ -252,9 +272,8 @@ def test_ranks_refuse_a_damaged_checkpoint(done):
 
 
 @with_mpirun
-@pytest.mark.parametrize("count", [1, 2])
-def test_a_disk_that_fills_up_in_mid_write(folder, count):
-    outcome = ranks(count, start=("-c", FULL_DISK))
+def test_a_disk_that_fills_up_in_mid_write(folder):
+    outcome = ranks(2, start=("-c", FULL_DISK))
     assert_reported(
         *outcome, 5, "box.out/checkpoint_0*5.h5: No space left on device; free some space"
     )
@@ -262,12 +281,11 @@ def test_a_disk_that_fills_up_in_mid_write(folder, count):
     assert json.loads(Path("box.out/summary.json").read_text())["exit_code"] == 5
 
 
-@with_mpirun
-@pytest.mark.parametrize("count", [1, 2])
-def test_a_flow_that_blows_up(folder, count):
+@pytest.mark.parametrize("start", [alone, pytest.param(on_two, marks=with_mpirun)])
+def test_a_flow_that_blows_up(folder, start):
     where = r"first at cell \(\d+, \d+\) on rank \d, which owns y = \d to \d"
     fast = rf"step \d+: the flow is faster than sound \(Mach .*\), {where} .*; lower the velocity"
     assert_reported(
-        *ranks(count, *sets(WILD)), 3, rf"{fast}.*; box.out/checkpoint_\d+.h5 is the last good"
+        *start(*sets(WILD)), 3, rf"{fast}.*; box.out/checkpoint_\d+.h5 is the last good"
     )
     assert json.loads(Path("box.out/summary.json").read_text())["status"] == "unstable"

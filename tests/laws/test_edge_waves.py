@@ -21,7 +21,7 @@ SPEED = 0.05
 def channel(lattice: str, inlet: dict, outlet: dict, **more) -> dict:
     """A channel along x with a parabola at its inlet, or with the densities that drive it."""
     D = make("lattices", lattice).D
-    size, across = ([8, 5], "4*y*(ny-y)/ny**2") if D == 2 else ([6, 3, 3], "1")
+    size, across = ([8, 5], "4*y*(ny-y)/ny**2") if D == 2 else ([5, 3, 3], "1")
     flow = [f"{SPEED}*{across}", *["0"] * (D - 1)]
     inlet = {key: flow if each == "parabola" else each for key, each in inlet.items()}
     walls = {"name": "bounce_back", "where": [a + s for a in "xyz"[1:D] for s in "-+"]}
@@ -49,12 +49,12 @@ def growth(tables: dict) -> np.ndarray:
         found = cluster.run(1).state(), *(cluster.kept()[label][1] for label in labels)
         return np.concatenate([each.reshape(-1) for each in found])
 
-    start, eps = np.concatenate([part.reshape(-1) for part in parts]), 1e-5
-    matrix = np.empty((start.size, start.size))
+    start, eps = np.concatenate([part.reshape(-1) for part in parts]), 1e-7
+    matrix, next_ = np.empty((start.size, start.size)), after(start)
     for k in range(start.size):
-        moved = np.zeros(start.size)
-        moved[k] = eps
-        matrix[:, k] = (after(start + moved) - after(start - moved)) / (2 * eps)
+        moved = start.copy()
+        moved[k] += eps
+        matrix[:, k] = (after(moved) - next_) / eps
     found = np.linalg.eigvals(matrix)
     return found[np.argsort(-np.abs(found))]
 

@@ -1,4 +1,7 @@
-"""Flows with heat against exact and published solutions; tools/heat_accuracy prints larger ones."""
+"""Flows with heat against exact and published solutions; tools/heat_accuracy prints larger ones.
+
+More than 20 s: flows run until they are steady, with optimised kernels.
+"""
 
 import sys
 

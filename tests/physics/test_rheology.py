@@ -118,9 +118,7 @@ def test_lattices_agree(lattice):
     assert channel_error(closure, G, 10, lattice=lattice, collision=collision) < 0.1
 
 
-@pytest.mark.parametrize(
-    ("name", "index"), [("power_law", 0.5), ("power_law", 1.5), ("bingham", 1)]
-)
+@pytest.mark.parametrize(("name", "index"), [("power_law", 0.5), ("bingham", 1)])
 def test_pipe_flow(name, index):
     closure, G = scaled(name, 5.3, per=2, index=index, viscosity_max=10.0)
     assert pipe_error(closure, G, 5.3) < 0.05
@@ -134,15 +132,17 @@ def test_the_regularised_bingham_fluid_is_nearly_the_ideal_one():
     assert profile(closure, G, s, 16, 1) == pytest.approx(exact, rel=5e-3)
 
 
-def test_same_bits_in_all_layouts_and_slabs():
+def test_same_bits_in_fluid_cells_alone_and_in_slabs():
+    """Dense layouts: physics/test_closures.py."""
     closure, G = scaled("carreau", 5)
     states = []
-    for layout, slabs in (("ab", 1), ("aa", 3), ("esopull", 2), ("indirect", 2)):
-        tables = channel(closure, G, 11, layout={"name": layout})
+    sparse = {"name": "indirect", "streaming": "esopull"}
+    for layout, slabs in (({"name": "ab"}, 1), (sparse, 2)):
+        tables = channel(closure, G, 11, layout=layout)
         states.append(Cluster(tables, slabs).start().run(30).fields("rho", "u"))
-    for other in states[1:]:
-        assert np.array_equal(other["u"], states[0]["u"])
-        assert np.array_equal(other["rho"], states[0]["rho"])
+    one, other = states
+    assert np.array_equal(other["u"], one["u"])
+    assert np.array_equal(other["rho"], one["rho"])
 
 
 def test_an_index_of_one_is_a_newtonian_fluid():

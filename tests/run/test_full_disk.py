@@ -12,6 +12,7 @@ from support.mpirun import python, with_mpirun
 from support.runs import run_case, summary
 
 import mpilbm
+from mpilbm.backends.cpu import compiler
 from mpilbm.core import registry
 from mpilbm.core.files.file_digest import verify
 from mpilbm.core.machine import cache
@@ -113,6 +114,8 @@ from pathlib import Path
 import pytest
 from mpi4py import MPI
 import mpilbm
+from mpilbm.backends.cpu import compiler
+compiler.FLAGS = {flags!r}
 from mpilbm.solver.solver import Solver
 from support.full_disk import case_of, full_from
 
@@ -135,7 +138,7 @@ if parts:
 @with_mpirun
 def test_all_ranks_raise_the_error_of_one(tmp_path):
     kinds = ["checkpoint", "monitor", "picture", "probe", "snapshot"]
-    text = RANKS.format(kinds=kinds, full=0, out=str(tmp_path))
+    text = RANKS.format(kinds=kinds, full=0, out=str(tmp_path), flags=compiler.FLAGS)
     directory = {"MPILBM_CACHE_DIR": str(cache.directory())}
     code, printed, errors = python(text, 2, tmp_path, **directory)
     assert code == 0, errors

@@ -1,4 +1,7 @@
-"""A run with OpenCL: outputs and functions of Python as on a CPU; what has no device arrays."""
+"""A run with OpenCL: outputs and functions of Python as on a CPU; what has no device arrays.
+
+More than 20 s: PoCL compiles the kernels of all outputs.
+"""
 
 from pathlib import Path
 
@@ -7,11 +10,11 @@ import numpy as np
 import pytest
 from support.commands import CASE, call, refused
 from support.mpirun import with_mpirun
-from support.user_runs import assert_reported, ranks, sets
+from support.user_runs import assert_reported, in_turn, sets
 
 import mpilbm
 from mpilbm.backends.opencl import OpenclDevice, devices
-from mpilbm.case.case import parse_case
+from mpilbm.case.case import load_case, parse_case
 from mpilbm.core.errors import CaseError, UsageError
 from mpilbm.parallel.ranks import Serial
 
@@ -85,8 +88,20 @@ def contents(folder: Path) -> dict:
     return values
 
 
+@pytest.fixture
+def unoptimised(monkeypatch):
+    """The compiler of the device does not optimise, as for kernels in C (conftest.py)."""
+    original = OpenclDevice.__init__
+
+    def start(device, *given):
+        original(device, *given)
+        device._options.append("-cl-opt-disable")
+
+    monkeypatch.setattr(OpenclDevice, "__init__", start)
+
+
 @pytest.mark.skipif(not EXACT, reason="the device rounds divisions inexactly")
-def test_outputs_and_functions_have_the_values_of_a_cpu(tmp_path):
+def test_outputs_and_functions_have_the_values_of_a_cpu(tmp_path, unoptimised):
     results = {}
     for name, more in (("cpu", {}), ("opencl", {"fused": False})):
         folder = tmp_path / name
@@ -100,19 +115,19 @@ def test_outputs_and_functions_have_the_values_of_a_cpu(tmp_path):
     assert results["opencl"] == results["cpu"]
 
 
-def test_arrays_of_the_device_are_refused():
-    with (
-        mpilbm.Simulation(channel(name="opencl"), Serial()) as sim,
-        pytest.raises(UsageError, match=r"opencl has no arrays for NumPy functions; use field\(\)"),
-    ):
-        sim.device_field("u")
-
-
 @pytest.fixture
 def box(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("box.toml").write_text(CASE)
     return "box.toml"
+
+
+def test_arrays_of_the_device_are_refused(box):
+    with (
+        mpilbm.Simulation(load_case(box, USE), Serial()) as sim,
+        pytest.raises(UsageError, match=r"opencl has no arrays for NumPy functions; use field\(\)"),
+    ):
+        sim.device_field("u")
 
 
 def test_a_box_larger_than_the_device_is_refused(box):
@@ -137,21 +152,16 @@ def test_comparisons_and_pages_of_a_run(box, monkeypatch):
     assert "(OpenCL)" in result.output
 
 
+WAYS = {
+    "direct": '"direct" needs arrays with an address, opencl has none; set .*"staged" or "auto"',
+    "nccl": "'nccl' sends from GPU to GPU, and opencl has no CUDA streams; use 'auto' or 'st",
+    "cuda_ipc": "'cuda_ipc' sends from GPU to GPU, and opencl has no CUDA streams; use 'auto'",
+}
+
+
 @with_mpirun
-@pytest.mark.parametrize(
-    ("halo", "sentence"),
-    [
-        (
-            "direct",
-            '"direct" needs arrays with an address, opencl has none; set .*"staged" or "auto"',
-        ),
-        ("nccl", "'nccl' sends from GPU to GPU, and opencl has no CUDA streams; use 'auto' or 'st"),
-        (
-            "cuda_ipc",
-            "'cuda_ipc' sends from GPU to GPU, and opencl has no CUDA streams; use 'auto'",
-        ),
-    ],
-)
-def test_ways_that_need_an_address_are_refused(box, halo, sentence):
-    code, output = ranks(2, *sets([*USE, f"halo.name='{halo}'"]))
-    assert_reported(code, output, 2, f"halo.name: {sentence}")
+def test_ways_that_need_an_address_are_refused(box):
+    options = [sets([*USE, f"halo.name='{halo}'"]) for halo in WAYS]
+    for sentence, (codes, output) in zip(WAYS.values(), in_turn(2, *options), strict=True):
+        assert codes == [2, 2]
+        assert_reported(2, output, 2, f"halo.name: {sentence}")

@@ -41,6 +41,7 @@ OIL = {
         {"label": "water", "viscosity": 0.1, "initial": {"rho": 0.3}},
     ],
     "coupling": {"name": "shan_chen", "G": [[0, 0.4], [0.4, 0]]},
+    "precision": {"compute": "float64", "storage": "float64"},
 }
 
 
@@ -291,8 +292,7 @@ def test_setting_the_initial_fields_starts_again(non_equilibrium):
 
 
 def test_the_state_of_coupled_fluids_is_set():
-    precision = {"compute": "float64", "storage": "float64"}
-    with simulation(make_case((6, 5), [], **OIL, precision=precision)) as sim:
+    with simulation(make_case((6, 5), [], **OIL)) as sim:
         sim.run(2)
         sim.set_field("rho", lambda x, y: 0.5 + 0.1 * np.sin(x), fluid="oil")
         x = np.broadcast_to(np.arange(6) + 0.5, (5, 6))

@@ -6,10 +6,10 @@ PROFILE = ["6*0.05*y*(ny-y)/ny**2", 0]
 COLD, HOT = 300, 400
 
 
-def heated(steps, outputs=(), conditions=None, boundary=None, size=(24, 8), others=0, **scalar):
+def heated(steps, outputs=(), conditions=None, boundary=None, size=(24, 8), others=(), **scalar):
     """A channel with a cold inlet and hot walls; with a tiny diffusivity the scalar grows.
 
-    `others`: the number of further scalars of this kind.
+    `others`: the tables of further scalars, less what they have in common with this one.
     """
     conditions = conditions or [
         {"name": "value", "where": ["x-"], "value": COLD},
@@ -17,7 +17,6 @@ def heated(steps, outputs=(), conditions=None, boundary=None, size=(24, 8), othe
         {"name": "outflow", "where": ["x+"]},
     ]
     table = {"label": "T", "diffusivity": 1e-5, "initial": {"value": COLD}, "boundary": conditions}
-    labels = [{}, *({"label": f"T{k}"} for k in range(others))]
     return make_case(
         size,
         list(outputs),
@@ -30,7 +29,7 @@ def heated(steps, outputs=(), conditions=None, boundary=None, size=(24, 8), othe
             {"name": "equilibrium", "where": ["x+"], "rho": 1.0},
             {"name": "bounce_back", "where": ["y-", "y+"]},
         ],
-        scalar=[table | scalar | label for label in labels],
+        scalar=[table | scalar | one for one in ({}, *others)],
         run={"steps": steps},
         **(boundary or {}),
     )

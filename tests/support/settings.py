@@ -72,8 +72,11 @@ def defined(choice: dict) -> bool:
     return whole and found and pairs.defined(choice["lattice"], choice["collision"])
 
 
-# Cases for devices, a part of those of laws/test_slabs_and_layouts.py, which compares the C text of
-# all pairs with the equations. Files with the same cases share texts and C kernels in the cache.
+# The cases of laws/test_slabs_and_layouts.py, which compares the C text with the equations, and of
+# devices: files with the same cases share texts and C kernels in the cache. Each pair of a layout,
+# a setting and a precision; each lattice and each collision. physics/test_collision_laws.py has the
+# equations of all pairs of a lattice and a collision, layouts/test_layouts.py the addresses of all
+# pairs of a lattice and a layout.
 DEVICE_CASES = pairs.every_value(OPTIONS, defined, ("layout", "setting", "precision"))
 
 

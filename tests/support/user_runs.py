@@ -4,6 +4,8 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from mpilbm.parallel import launcher
 from support.mpirun import MPIRUN
@@ -67,3 +69,45 @@ def ranks(count, *options, start=("-m", "mpilbm")):
         text=True,
     )
     return done.returncode, done.stdout + done.stderr
+
+
+IN_TURN = """
+import os, sys
+from mpi4py import MPI
+from mpilbm.cli import main
+for number, options in enumerate({each!r}):
+    with open(f"{folder}/{{number}}_{{MPI.COMM_WORLD.rank}}", "w") as file:
+        os.dup2(file.fileno(), 1), os.dup2(file.fileno(), 2)
+    sys.argv[1:], code = ["run", "box.toml", *options], None
+    try:
+        main()
+    except SystemExit as end:
+        code = end.code
+    sys.stdout.flush(), sys.stderr.flush()
+    os.write(1, f"\\n{{code}}".encode())
+    MPI.COMM_WORLD.Barrier()
+"""
+
+
+def in_turn(count, *each):
+    """Run box.toml with each list of options, one after the other, by one start of `count` ranks.
+
+    Returns ([exit code of each rank], output of all of them) for each list.
+    """
+    with TemporaryDirectory() as folder:
+        script = IN_TURN.format(each=[[*map(str, one)] for one in each], folder=folder)
+        command = ["timeout", "-k", "5", "60", MPIRUN, "-n", str(count), sys.executable, "-c"]
+        subprocess.run(
+            [*command, script],
+            env=launcher.without_launcher() | {"PYTHONPATH": os.pathsep.join(sys.path)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=True,
+        )
+        found = [
+            [Path(folder, f"{number}_{rank}").read_text().rpartition("\n") for rank in range(count)]
+            for number in range(len(each))
+        ]
+    return [
+        ([int(code) for *_, code in ends], "".join(text for text, *_ in ends)) for ends in found
+    ]

@@ -14,14 +14,17 @@ LINEAR, QUADRATIC = {"name": "interpolated"}, {"name": "interpolated", "order": 
 CENTRAL = {"name": "central_linear"}
 
 
-def rocks(layout, wall: dict) -> dict:
-    """A rotating disc and a box across the slabs."""
-    turning = wall | {"velocity": ["-0.02*(y - 6.3)", "0.02*(x - 4.1)*cos(t/5)"]}
-    bodies = [
-        body(turning, "disc", name="sphere", centre=[4.1, 6.3], radius=2.2),
-        body(wall, "block", name="box", lower=[7.4, 7.8], upper=[9, 9.4]),
-    ]
-    tables = closed("D2Q9", [9, 13], [{"name": "bounce_back", "where": ["y-", "y+"]}],
+def rocks(layout, *walls: dict) -> dict:
+    """For each wall a rotating disc and a box across the slabs, side by side along x."""
+    bodies = []
+    for k, wall in enumerate(walls):
+        x = 9 * k
+        turning = wall | {"velocity": ["-0.02*(y - 6.3)", f"0.02*(x - {x + 4.1})*cos(t/5)"]}
+        bodies += [
+            body(turning, f"disc{k}", name="sphere", centre=[x + 4.1, 6.3], radius=2.2),
+            body(wall, f"block{k}", name="box", lower=[x + 7.4, 7.8], upper=[x + 9, 9.4]),
+        ]
+    tables = closed("D2Q9", [9 * len(walls), 13], [{"name": "bounce_back", "where": ["y-", "y+"]}],
                     body=bodies, layout=layout, precision=PRECISIONS["single"])  # fmt: skip
     tables["domain"]["periodic"] = [True, False]
     return tables

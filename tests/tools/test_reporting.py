@@ -13,7 +13,7 @@ from mpilbm.parallel.launcher import without_launcher
 # As all that is started with &, the shell and what it starts ignore Ctrl-C.
 SHELL = 'trap "" INT; source "$0/tools/parts.sh"; part tests limited "$@"; finish'
 HANGING = """
-import ctypes, time, pytest
+import ctypes, pytest
 MUTEX = ctypes.create_string_buffer(64)
 def test_1(): pass
 def test_2(): pytest.skip("no unicorn")
@@ -21,7 +21,6 @@ def test_3(): assert "left" == "right"
 def test_4(): {hang}
 def test_5(): pass
 """
-IN_PYTHON = "time.sleep(100)"
 IN_A_LIBRARY = "[ctypes.CDLL(None).pthread_mutex_lock(MUTEX) for _ in 'ab']"
 PLACE = "__import__('mpi4py').MPI.COMM_WORLD"
 IN_MPI = f"__import__('mpi4py.MPI'); {PLACE}.recv(source={PLACE}.size - 1 - {PLACE}.rank)"
@@ -50,7 +49,6 @@ def reported(done) -> bool:
 @pytest.mark.parametrize(
     ("hang", "words"),
     [
-        pytest.param(IN_PYTHON, "2 60 --", id="all"),
         pytest.param(IN_A_LIBRARY, "2 60 --", id="all, in a library"),
         pytest.param(IN_A_LIBRARY, "60 2 --", id="one test"),
         pytest.param(IN_A_LIBRARY, "4 60 -- -n1", id="all, xdist"),

@@ -33,6 +33,8 @@ HOST_CELL_BYTES = 1
 HOST_ENTRY_BYTES, FOUND_BYTES, PREPARED_BYTES = 18, 16, 56
 # of a link on the host whose boundary reads data per link: coordinates, directions, distances
 HOST_LINK_BYTES = 240
+# of a cell while solid shares are found: two sums, a product, and a flag
+SHARE_BYTES = 3 * 4 + 1
 # of a cell of a block of planes that is examined at once, see cell_counts.CELLS
 BLOCK_CELL_BYTES = 48
 
@@ -120,6 +122,7 @@ def host_bytes(case: Case, slab: Slab, entries: int, links: int = 0) -> dict[str
     entries: the number of entries of the slab; links: the links whose boundary reads data per link.
 
     solid cells     the id of each cell
+    solid shares    of bodies that act in cells: the share and the body of each cell
     boundary lists  what the host keeps of the entries
     preparation     arrays that exist only until the lists are on the device
     forces          forces that are given for each cell, and their copies for later steps
@@ -129,8 +132,11 @@ def host_bytes(case: Case, slab: Slab, entries: int, links: int = 0) -> dict[str
     forces = [value.field for value in case.force_on(0) if value.field]
     arrays = 1 + 2 * any(field.timed for field in forces) if forces else 0  # see timed_values.py
     preparation = max(HOST_CELL_BYTES * cells + FOUND_BYTES * entries, PREPARED_BYTES * entries)
+    shares = bool(in_cells(case))
+    preparation = max(preparation, shares * SHARE_BYTES * cells)
     return {
         "solid cells": kind * cells,
+        "solid shares": shares * (1 + kind) * cells,
         "boundary lists": HOST_ENTRY_BYTES * entries,
         "preparation": preparation + HOST_LINK_BYTES * links + BLOCK_CELL_BYTES * max(CELLS, plane),
         "forces": arrays * case.dimensions * cells * np.dtype(case.precision.compute).itemsize,

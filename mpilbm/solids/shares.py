@@ -1,6 +1,6 @@
 """The solid share of each cell, for bodies whose boundary acts in cells instead of on links."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab
+from mpilbm.solids import Flags
 from mpilbm.solids.masks import load_mask
 from mpilbm.solids.solid_cells import centres_around
 
@@ -56,6 +57,10 @@ class Shares:
         share = share.astype(np.uint8)
         body[share == 0] = 0
         return cls(share, body)
+
+    def cells_of(self, bodies: Sequence[int]) -> Flags:
+        """The cells of some bodies, (planes, rows, nx)."""
+        return np.isin(self.body, np.add(bodies, 1))
 
 
 def _parts(case: Case, number: int, slab: Slab) -> Iterator[Part]:

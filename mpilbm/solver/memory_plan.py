@@ -21,6 +21,7 @@ from mpilbm.physics.boundary_capabilities import Behind, Reads
 from mpilbm.physics.lattices import AXES
 from mpilbm.solids.body_links import BodyLinks
 from mpilbm.solids.entry_list import EntryList, Writes
+from mpilbm.solids.shares import Shares
 from mpilbm.solids.solid_cells import CELLS
 from mpilbm.solids.staging import looked_at, split_by_writes
 
@@ -35,6 +36,8 @@ HOST_ENTRY_BYTES, FOUND_BYTES, PREPARED_BYTES = 18, 16, 56
 HOST_LINK_BYTES = 240
 # of a cell while solid shares are found: two sums, a product, and a flag
 SHARE_BYTES = 3 * 4 + 1
+# of a cell of a measured body that acts in cells: its place int64; its number, body and first entry
+CELL_BYTES = 8 + 3 * 4
 # of a cell of a block of planes that is examined at once, see cell_counts.CELLS
 BLOCK_CELL_BYTES = 48
 
@@ -100,8 +103,12 @@ def velocity_bytes(case: Case, planes: int) -> int:
     return count * np.dtype(case.precision.compute).itemsize
 
 
-def more_bytes(case: Case, slab: Slab, lists: Sequence[EntryList]) -> np.ndarray:
+def more_bytes(
+    case: Case, slab: Slab, lists: Sequence[EntryList], shares: Shares | None = None
+) -> np.ndarray:
     """Bytes beyond `bytes_needed` by plane of a slab, int64 (planes, 3).
+
+    `shares`: of the slab, if measured bodies act in cells.
 
     The columns: boundary lists, without links that the layout reflects itself; lists for the forces
     on bodies; wall cells of coupled fluids. Half-way walls of the box are counted even if the sweep
@@ -113,6 +120,7 @@ def more_bytes(case: Case, slab: Slab, lists: Sequence[EntryList]) -> np.ndarray
     forces = np.zeros(slab.planes, np.int64)
     if case.needs.weighed:
         forces = body_bytes(case, slab, BodyLinks.find(case, slab, lists))
+        forces += cell_bytes(shares.cells_of(weighed_in_cells(case))) if shares else 0
     return np.stack([steps, forces, wall_bytes(case, slab, lists)], 1)
 
 
@@ -292,6 +300,16 @@ def body_bytes(case: Case, slab: Slab, links: BodyLinks) -> np.ndarray:
     found += (CHUNK_BYTES + column) * np.bincount(chunks.planes, minlength=slab.planes)
     groups = np.bincount(chunks.group[:, 0], minlength=slab.planes)
     return found + (NUMBER_BYTES + column) * groups
+
+
+def weighed_in_cells(case: Case) -> list[int]:
+    """The numbers of the measured bodies that act in cells, ascending."""
+    return sorted({*case.needs.weighed} & {*in_cells(case)})
+
+
+def cell_bytes(cells: np.ndarray) -> np.ndarray:
+    """Bytes for the forces on bodies that act in these cells, (planes, rows, nx), by plane."""
+    return CELL_BYTES * np.count_nonzero(cells, axis=(1, 2))
 
 
 def wall_bytes(case: Case, slab: Slab, lists: Sequence[EntryList]) -> np.ndarray:

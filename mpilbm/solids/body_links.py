@@ -75,11 +75,15 @@ class Chunks:
 
     @classmethod
     def of(cls, slab: Slab, lists: Sequence["Owned"], numbers: Mapping[int, int]) -> "Chunks":
-        """The chunks of lists; `numbers`: that of each owner of their entries, by its place."""
+        """The chunks of lists; `numbers`: that of each owner of their entries, by its place.
+
+        Other lists may have entries of the numbers that are missing here.
+        """
         plane_cells, begin, chunk = slab.shape[1] * slab.shape[2], 0, 0
+        count = 1 + max(numbers.values(), default=0)
         entry, first, group, ranges = [], [], [], []
         for each in lists:
-            order, starts, groups = _chunks_of(each, plane_cells, numbers)
+            order, starts, groups = _chunks_of(each, plane_cells, numbers, count)
             entry.append(order + np.int32(begin))
             first.append(starts + np.int32(begin))
             group.append(groups)
@@ -93,7 +97,7 @@ class Chunks:
             first=np.concatenate([*first, [begin]]).astype(np.int32),
             ranges=tuple(ranges),
             order=order,
-            group=np.stack(np.divmod(known, max(1, len(numbers))), 1),
+            group=np.stack(np.divmod(known, count), 1),
             start=np.append(start, groups.size).astype(np.int32),
         )
 
@@ -104,15 +108,18 @@ class Chunks:
 
 
 def _chunks_of(
-    entries: Owned, plane_cells: int, numbers: Mapping[int, int]
+    entries: Owned, plane_cells: int, numbers: Mapping[int, int], most: int
 ) -> tuple[Numbers, Numbers, Ints]:
-    """The order of the entries of a list, where each chunk begins, and its plane and owner."""
+    """The order of the entries of a list, where each chunk begins, and its plane and owner.
+
+    The numbers of the owners are less than `most`.
+    """
     group = entries.cells // plane_cells
-    if len(numbers) > 1:
-        group *= len(numbers)
+    if most > 1:
+        group *= most
         group += np.array([numbers.get(o.place, 0) for o in entries.owners])[entries.member]
     order = np.arange(group.size, dtype=np.int32)
-    if len(numbers) > 1:
+    if most > 1:
         order = np.argsort(group, kind="stable").astype(np.int32)
         group = group[order]
     begins = np.flatnonzero(np.append(group.size > 0, group[1:] != group[:-1]))

@@ -10,19 +10,17 @@ from numpy.typing import NDArray
 
 from mpilbm.codegen.program import BODY_CELLS
 from mpilbm.model.case import Case
-from mpilbm.physics.boundaries import in_cells
 from mpilbm.physics.lattices import AXES
 from mpilbm.solids import Ints
 from mpilbm.solids.body_links import Chunks, Numbers, selected
 from mpilbm.solids.build import Geometry
 from mpilbm.solver.boundary_lists import Arrays, BoundaryLists, Launched, chained_entries
 from mpilbm.solver.fields.plane_sums import Read
-from mpilbm.solver.memory_plan import force_columns, force_names
+from mpilbm.solver.memory_plan import CELL_BYTES, force_columns, force_names, weighed_in_cells
 from mpilbm.solver.momentum_exchange import LinkSums
 from mpilbm.solver.populations import Populations
 
 Floats = NDArray[np.float64]
-CELL_BYTES = 20  # of a cell: its place int64; its number, body and first entry int32 each
 
 
 @dataclass(frozen=True)
@@ -44,10 +42,10 @@ class BodyCells:
     def find(cls, case: Case, geometry: Geometry) -> "BodyCells":
         """The cells of the bodies of `case.needs.weighed`, in ascending order."""
         assert geometry.shares is not None, "the case has bodies that act in cells"
-        wanted = sorted({*case.needs.weighed} & {*in_cells(case)})
-        body = geometry.shares.body.reshape(-1)
-        cells = np.flatnonzero(np.isin(body, np.add(wanted, 1)))
-        member = np.searchsorted(np.add(wanted, 1), body[cells]).astype(np.int32)
+        wanted = weighed_in_cells(case)
+        cells = np.flatnonzero(geometry.shares.cells_of(wanted))
+        body = geometry.shares.body.reshape(-1)[cells]
+        member = np.searchsorted(np.add(wanted, 1), body).astype(np.int32)
         return cls(cells, member, tuple(OfBody(k) for k in wanted))
 
 
@@ -61,7 +59,7 @@ class CellForces(LinkSums):
     def __init__(self, fluid: Populations, step_lists: BoundaryLists, geometry: Geometry):
         case, device = fluid.case, fluid.device
         found = BodyCells.find(case, geometry)
-        device.require(CELL_BYTES * found.cells.size, "the forces on bodies")
+        device.require(CELL_BYTES * found.cells.size, "the forces in cells of bodies")
         numbers = {each.place: case.needs.weighed.index(each.place) for each in found.owners}
         chunks = Chunks.of(fluid.slab, [found], numbers)
         beside = ((each, np.isin(each.cells, found.cells)) for each in geometry.lists)

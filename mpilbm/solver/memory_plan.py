@@ -21,6 +21,7 @@ from mpilbm.physics.boundary_capabilities import Behind, Reads
 from mpilbm.physics.lattices import AXES
 from mpilbm.solids.body_links import BodyLinks
 from mpilbm.solids.entry_list import EntryList, Writes
+from mpilbm.solids.shares import Shares
 from mpilbm.solids.solid_cells import CELLS
 from mpilbm.solids.staging import looked_at, split_by_writes
 
@@ -33,6 +34,10 @@ HOST_CELL_BYTES = 1
 HOST_ENTRY_BYTES, FOUND_BYTES, PREPARED_BYTES = 18, 16, 56
 # of a link on the host whose boundary reads data per link: coordinates, directions, distances
 HOST_LINK_BYTES = 240
+# of a cell while solid shares are found: two sums, a product, and a flag
+SHARE_BYTES = 3 * 4 + 1
+# of a cell of a measured body that acts in cells: its place int64; its number, body and first entry
+CELL_BYTES = 8 + 3 * 4
 # of a cell of a block of planes that is examined at once, see cell_counts.CELLS
 BLOCK_CELL_BYTES = 48
 
@@ -98,8 +103,12 @@ def velocity_bytes(case: Case, planes: int) -> int:
     return count * np.dtype(case.precision.compute).itemsize
 
 
-def more_bytes(case: Case, slab: Slab, lists: Sequence[EntryList]) -> np.ndarray:
+def more_bytes(
+    case: Case, slab: Slab, lists: Sequence[EntryList], shares: Shares | None = None
+) -> np.ndarray:
     """Bytes beyond `bytes_needed` by plane of a slab, int64 (planes, 3).
+
+    `shares`: of the slab, if measured bodies act in cells.
 
     The columns: boundary lists, without links that the layout reflects itself; lists for the forces
     on bodies; wall cells of coupled fluids. Half-way walls of the box are counted even if the sweep
@@ -111,6 +120,7 @@ def more_bytes(case: Case, slab: Slab, lists: Sequence[EntryList]) -> np.ndarray
     forces = np.zeros(slab.planes, np.int64)
     if case.needs.weighed:
         forces = body_bytes(case, slab, BodyLinks.find(case, slab, lists))
+        forces += cell_bytes(shares.cells_of(weighed_in_cells(case))) if shares else 0
     return np.stack([steps, forces, wall_bytes(case, slab, lists)], 1)
 
 
@@ -120,6 +130,7 @@ def host_bytes(case: Case, slab: Slab, entries: int, links: int = 0) -> dict[str
     entries: the number of entries of the slab; links: the links whose boundary reads data per link.
 
     solid cells     the id of each cell
+    solid shares    of bodies that act in cells: the share and the body of each cell
     boundary lists  what the host keeps of the entries
     preparation     arrays that exist only until the lists are on the device
     forces          forces that are given for each cell, and their copies for later steps
@@ -129,8 +140,11 @@ def host_bytes(case: Case, slab: Slab, entries: int, links: int = 0) -> dict[str
     forces = [value.field for value in case.force_on(0) if value.field]
     arrays = 1 + 2 * any(field.timed for field in forces) if forces else 0  # see timed_values.py
     preparation = max(HOST_CELL_BYTES * cells + FOUND_BYTES * entries, PREPARED_BYTES * entries)
+    shares = bool(in_cells(case))
+    preparation = max(preparation, shares * SHARE_BYTES * cells)
     return {
         "solid cells": kind * cells,
+        "solid shares": shares * (1 + kind) * cells,
         "boundary lists": HOST_ENTRY_BYTES * entries,
         "preparation": preparation + HOST_LINK_BYTES * links + BLOCK_CELL_BYTES * max(CELLS, plane),
         "forces": arrays * case.dimensions * cells * np.dtype(case.precision.compute).itemsize,
@@ -286,6 +300,16 @@ def body_bytes(case: Case, slab: Slab, links: BodyLinks) -> np.ndarray:
     found += (CHUNK_BYTES + column) * np.bincount(chunks.planes, minlength=slab.planes)
     groups = np.bincount(chunks.group[:, 0], minlength=slab.planes)
     return found + (NUMBER_BYTES + column) * groups
+
+
+def weighed_in_cells(case: Case) -> list[int]:
+    """The numbers of the measured bodies that act in cells, ascending."""
+    return sorted({*case.needs.weighed} & {*in_cells(case)})
+
+
+def cell_bytes(cells: np.ndarray) -> np.ndarray:
+    """Bytes for the forces on bodies that act in these cells, (planes, rows, nx), by plane."""
+    return CELL_BYTES * np.count_nonzero(cells, axis=(1, 2))
 
 
 def wall_bytes(case: Case, slab: Slab, lists: Sequence[EntryList]) -> np.ndarray:

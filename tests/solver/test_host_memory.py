@@ -21,6 +21,7 @@ from mpilbm.solids import (
     diagnose,
     isolated_fluid,
     missing_links,
+    shares,
     solid_cells,
     wall_distance,
 )
@@ -38,6 +39,10 @@ BODIES = {
         "shape": {"name": "sphere", "centre": [32, 32, 32], "radius": 24},
         "boundary": {"name": "interpolated"},
     },
+    "cells": {
+        "shape": {"name": "sphere", "centre": [32, 32, 32], "radius": 24},
+        "boundary": {"name": "partially_saturated"},
+    },
 }
 
 
@@ -48,11 +53,12 @@ def small_blocks(monkeypatch):
         monkeypatch.setattr(module, "CELLS", 2**12)
     monkeypatch.setattr(memory_plan, "CELLS", 2**12)
     monkeypatch.setattr(solid_cells, "POINTS", 2**12)
+    monkeypatch.setattr(shares, "POINTS", 2**9)
     monkeypatch.setattr(wall_distance, "LINKS", 2**12)
     monkeypatch.setattr(grid, "PACKED", 2**12)
 
 
-@pytest.mark.parametrize("body", ["rock", "ball"])
+@pytest.mark.parametrize("body", ["rock", "ball", "cells"])
 @pytest.mark.parametrize("layout", ["ab", "moments"])
 def test_the_host_allocates_no_more_than_planned(body, layout, small_blocks, tmp_path):
     """While the geometry is built, and while its lists are prepared for the device."""

@@ -79,6 +79,26 @@ def test_check_counts_what_a_run_will_ask_for(layout, monkeypatch, tmp_path):
     assert found["statistics"] == in_words(asked["the sums of statistics"])
 
 
+def test_check_counts_the_cells_of_bodies(monkeypatch, tmp_path):
+    asked = {}
+
+    def require(self, needed, what, first=False):
+        asked[what] = needed
+
+    monkeypatch.setattr(CpuDevice, "require", require)
+    tables = box("D2Q9", [14, 13], output=[{"name": "body_forces", "every": 5}])
+    shape = {"name": "sphere", "centre": [5.2, 6.1], "radius": 2.4}
+    tables["body"] = [
+        {"label": "ball", "shape": shape, "boundary": {"name": "partially_saturated"}}
+    ]
+    case = parse_case(tables, "test.toml")
+    run(case, Serial(), tmp_path / "out")
+    found = {line.what: line.value for line in plan(case).sections["ranks"]}
+    forces = asked["the forces in cells of bodies"]
+    assert forces > 20 * 18
+    assert found["forces on bodies"] == in_words(forces)
+
+
 @pytest.mark.parametrize("layout", [n for n in names("layouts") if n != "moments"])
 def test_check_knows_the_ghosts_of_boundaries_that_look_behind(layout):
     tables = box("D2Q9", size=[11, 12], layout={"name": layout})

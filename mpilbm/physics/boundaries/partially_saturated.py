@@ -26,6 +26,8 @@ class PartiallySaturated(Boundary):
 
         u* = u + B (u_s - u),   A* = (1 - (1 - B)/tau) A + rho B (1 - B) (u_s - u)(u_s - u)
 
+    With `recursive_regularized` only the layout `moments` has these; the walls differ slightly.
+
     For bodies, which have no boundary lists: a step costs one byte per cell and the same time for
     any number of bodies. Their outputs show the cells as solid whose centre is in the body. The
     wall lies at the surface of the shape to 1 % at tau < 0.6; at larger tau it moves into the fluid

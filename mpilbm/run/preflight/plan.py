@@ -30,7 +30,8 @@ from mpilbm.solids import build, diagnose, geometry_findings, plane_costs
 from mpilbm.solids.entry_list import EntryList
 from mpilbm.solids.masks import mask_contents, require_masks
 from mpilbm.solids.plane_costs import require_planes
-from mpilbm.solver.memory_plan import bytes_needed, limits, more_bytes
+from mpilbm.solids.shares import Shares
+from mpilbm.solver.memory_plan import bytes_needed, limits, more_bytes, weighed_in_cells
 
 
 @plugin_errors()
@@ -117,7 +118,8 @@ def _inspected(case: Case) -> tuple[build.Survey, list[diagnose.Diagnosis], np.n
         overlaps: dict[tuple[int, int], int],
     ) -> None:
         parts.append(diagnose.find(case, slab, ids, lists, overlaps))
-        more.append(more_bytes(case, slab, lists))
+        shares = Shares.find(case, slab, ids[1:-1]) if weighed_in_cells(case) else None
+        more.append(more_bytes(case, slab, lists, shares))
 
     survey = build.survey(case, look=look)
     build.require_fluid(case, int(survey.fluid_cells.sum()))

@@ -71,9 +71,18 @@ def defined(choice: dict) -> bool:
     return whole and found and pairs.defined(choice["lattice"], choice["collision"])
 
 
-# Cases for devices, a part of those of laws/test_slabs_and_layouts.py, which compares the C text of
-# all pairs with the equations. Files with the same cases share texts and C kernels in the cache.
-DEVICE_CASES = pairs.every_value(OPTIONS, defined, ("layout", "setting", "precision"))
+def small(choice: dict) -> dict:
+    """A combination with the smallest text: D2Q9, and a collision of few terms."""
+    whole = make("layouts", choice["layout"]).populations
+    return choice | {"lattice": "D2Q9", "collision": "trt" if whole else "regularized"}
+
+
+# Cases for devices, whose macros depend on layout, setting and precision: each pair of these, and
+# each name once. laws/test_slabs_and_layouts.py compares the C text of all pairs with the
+# equations. Files with the same cases share texts and C kernels in the cache.
+_PAIRS = pairs.every_value(OPTIONS, defined, ("layout", "setting", "precision"))
+NAMES_ONCE = pairs.cover(_PAIRS, ())
+DEVICE_CASES = NAMES_ONCE + [small(choice) for choice in _PAIRS if choice not in NAMES_ONCE]
 
 
 def tables(lattice, layout, collision, setting, precision, **more):

@@ -69,7 +69,13 @@ def flows():
     D3Q19 = sizes["D3Q19"]
     spin = ["-0.005*(y - 9)", "0.005*(x - 33)", 0]  # velocity of the ball's surface
     inlet = ["0.01*sin(t/9)", 0, "0.05*sin(pi*x/nx)*(1 - exp(-t/20))"]
-    for k, name in enumerate(names("boundaries")):
+    declares = {name: find("boundaries", name).declares for name in names("boundaries")}
+    for name in (name for name, one in declares.items() if one.in_cells):
+        for layout in ("ab", "aa", "esopull", "moments"):
+            case = tables("D3Q19", D3Q19, "ball", layout)
+            case["body"] = [body | {"boundary": {"name": name}} for body in case["body"]]
+            yield f"boundary {name} {layout}", case
+    for k, name in enumerate(name for name, one in declares.items() if not one.in_cells):
         layout = ("ab", "aa", "esopull", "moments", "indirect")[k % 5]
         case = tables("D3Q19", D3Q19, "ball", layout)
         given = "velocity" in find("boundaries", name).model_fields

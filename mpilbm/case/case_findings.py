@@ -5,17 +5,17 @@ Each function in CHECKS takes a case without problems and returns findings.
 
 from collections.abc import Iterator
 from itertools import product
-from math import pi, prod
+from math import inf, pi, prod
 
 from mpilbm.case.checks import from_objects, given_speeds, norm
 from mpilbm.case.model import Case
 from mpilbm.case.scalars import given_values, viscosity_at_centre
-from mpilbm.case.velocity_bounds import net_inflow, outward_speed
+from mpilbm.case.velocity_bounds import net_inflow, outward_speed, speed_along
 from mpilbm.core.units import mach, tau_from_viscosity
 from mpilbm.model.findings import NOTE, SERIOUS, WARNING, Finding
 from mpilbm.model.limits import SEVERITY, judge_mach, judge_tau
 from mpilbm.physics.boundaries import Boundary
-from mpilbm.physics.boundary_capabilities import FaceFlow
+from mpilbm.physics.boundary_capabilities import FaceFlow, Reads
 
 LOST = 2**12  # a relative change per step below 1 / LOST does not change a number with 11 bits
 USUAL_SPEED = 0.05  # if the case gives none
@@ -150,6 +150,30 @@ def flow_through_walls(case: Case) -> Iterator[Finding]:
                 yield Finding(SERIOUS, f"boundary.{k}.velocity", text)
 
 
+def flow_along_walls(case: Case) -> Iterator[Finding]:
+    """Walls that move along themselves too fast for the collision.
+
+    Fluid that moves with such a wall is unstable, see Collision.fastest_wall.
+    """
+    for fluid in case.fluids:
+        nu, collision = fluid.viscosity, fluid.collision
+        for k, boundary in enumerate(case.boundaries):
+            back = boundary.capabilities.reads is Reads.SAME_LINK
+            back = back or boundary.capabilities.uses_distance
+            moves = back and boundary.wall_velocity is not None
+            for face in boundary.where if moves and collision.fastest_wall < inf else ():
+                speed, when = speed_along(case, boundary, face)
+                if speed > collision.fastest_wall * nu:
+                    text = (
+                        f"{face} moves along itself at {speed:.3g}{when}, {speed / nu:.3g} "
+                        f"viscosities; above {collision.fastest_wall:g} fluid that moves with a "
+                        f"wall of the kind '{boundary.name}' is unstable with the collision "
+                        f"{collision.name}; use the boundary equilibrium or full_way with this "
+                        "velocity, or another collision, such as trt or central_moment"
+                    )
+                    yield Finding(WARNING, f"boundary.{k}.velocity", text)
+
+
 def sixteen_bits(case: Case) -> Iterator[Finding]:
     """Changes per step below half a unit of the last of the 11 bits of float16, or of its tail."""
     if case.precision.storage != "float16":
@@ -247,6 +271,7 @@ CHECKS = (
     closed_flow,
     density_at_walls,
     flow_through_walls,
+    flow_along_walls,
     sixteen_bits,
     intrinsics,
     distances,

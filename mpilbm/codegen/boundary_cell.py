@@ -164,7 +164,7 @@ class BoundaryCell(CellView):
             places[value] = place
             return value
 
-        f = fluid.layout.outgoing(self.lattice, self._parity, read, fluid.model.rest)[j]
+        f = fluid.layout.outgoing(self.lattice, self._parity, read, fluid.model)[j]
         for value in sorted(sympify(f).free_symbols & places.keys(), key=str):
             slot, offset = places[value]
             here = k if offset == HERE else k + (1 if offset == step else -1)
@@ -221,7 +221,7 @@ class BoundaryCell(CellView):
             return value
 
         fluid, kernel = self._fluid, self._kernel
-        f = sympify(fluid.layout.incoming(self.lattice, self._parity, read, fluid.model.rest)[j])
+        f = sympify(fluid.layout.incoming(self.lattice, self._parity, read, fluid.model)[j])
         for value in sorted(f.free_symbols & places.keys(), key=str):
             slot, place = places[value]
             kernel.read(str(value), "f", fluid.grid, Place(slot, place))

@@ -115,7 +115,7 @@ class CoupledKernels:
 
         def populations(k: int) -> Populations:
             read = self.fluids[k].reader(kernel, f"f{OF.format(k)}", f"f_{k}")
-            return self.layout.outgoing(self.lattice, parity, read, self.fluids[k].model.rest)
+            return self.layout.outgoing(self.lattice, parity, read, self.fluids[k].model)
 
         return populations
 

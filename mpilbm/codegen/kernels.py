@@ -84,7 +84,7 @@ class FieldKernels:
     ) -> list[Expression]:
         """The incoming populations of the cell; names of values begin with `prefix`."""
         read = self.reader(kernel, pointer, prefix)
-        f = self.layout.incoming(self.lattice, parity, read, self.model.rest)
+        f = self.layout.incoming(self.lattice, parity, read, self.model)
         return [
             f_i if f_i.is_Symbol else kernel.let(f"{prefix}_{i}", f_i) for i, f_i in enumerate(f)
         ]
@@ -92,7 +92,7 @@ class FieldKernels:
     def outgoing(self, kernel: KernelValues, parity: int) -> list[Expression]:
         """The outgoing populations of the step before one of this parity."""
         read = self.reader(kernel, "f", "f")
-        return self.layout.outgoing(self.lattice, parity, read, self.model.rest)
+        return self.layout.outgoing(self.lattice, parity, read, self.model)
 
     def reader(self, kernel: KernelValues, pointer: str, prefix: str) -> Read:
         """The function with which layouts read populations."""
@@ -113,7 +113,7 @@ class FieldKernels:
 
     def _kept(self, parity: int, f: Populations) -> Iterator[tuple[Place, list[Expression]]]:
         """Each place and its value, with the value whose tail it carries, if any."""
-        kept = self.layout.stored(self.lattice, parity, f, self.model.rest)
+        kept = self.layout.stored(self.lattice, parity, f, self.model)
         values = {place.slot: value for place, value in kept}
         for place, value in kept:
             tail = self.grid.tail_in(place.slot)
@@ -239,9 +239,12 @@ class FluidKernels(FieldKernels):
     def __init__(self, model: Model, layout: Layout, options: Options) -> None:
         super().__init__(model, layout, options)
         self.held = options.held
+        if model.body:
+            self.paired = False
+            self.model = replace(self.model, body=model.body.beside(self.grid))
         if model.forcing is not None and model.forcing.by_cell:
             self.paired = False  # a pair of cells reads one array only
-            self.model = replace(model, force_grid=self.grid.beside(FORCE, self.lattice.D))
+            self.model = replace(self.model, force_grid=self.grid.beside(FORCE, self.lattice.D))
 
     def all(self) -> list[KernelText]:
         """All kernels that change or export the state."""
@@ -251,7 +254,10 @@ class FluidKernels(FieldKernels):
 
     def collide(self, kernel: KernelValues, f: Populations) -> list[Expression]:
         """The Q outgoing populations from the incoming ones; declares the rates."""
-        return replace(self.model, unit=kernel.unit).collide(kernel, f, self.rates(kernel))
+        model = replace(self.model, unit=kernel.unit)
+        if not self.layout.populations:
+            model = replace(model, collision=model.collision.up_to_second())
+        return model.collide(kernel, f, self.rates(kernel))
 
     def rates(self, kernel: KernelValues) -> dict[str, Expression]:
         """{name: argument of the kernel}."""

@@ -1,14 +1,24 @@
 """The equations of one fluid as symbols: rho and u, collision, initial state."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from mpilbm.codegen.coordinates import given
+from mpilbm.codegen.partial_cell import CellBody, Partial, beyond_equilibrium
 from mpilbm.codegen.program import FORCE
 from mpilbm.codegen.values import KernelValues
 from mpilbm.core.formulas.values import CellValue
 from mpilbm.layouts import HERE, AnyGrid, Place
-from mpilbm.model.expressions import Expression, Let, Populations, Rates, Stress, Vector
+from mpilbm.model.expressions import (
+    Equations,
+    Expression,
+    Let,
+    Populations,
+    Rates,
+    Stress,
+    Vector,
+)
 from mpilbm.physics.algebra import dot, expanded, pairs, populations
 from mpilbm.physics.collisions import Collision, unnamed
 from mpilbm.physics.forcing import Forcing
@@ -28,7 +38,7 @@ class Macroscopic(NamedTuple):
     u: Vector = ()
 
 
-class FieldModel(Protocol):
+class FieldModel(Equations, Protocol):
     """The equations of a fluid (Model) or scalar (ScalarModel), as the kernels of both use them."""
 
     @property
@@ -47,9 +57,6 @@ class FieldModel(Protocol):
     def axes(self) -> str:
         """The coordinates: "xy" or "xyz"."""
 
-    def rest(self, density: Expression) -> Expression:
-        """rho, or phi, from the sum of the stored populations."""
-
     def macroscopic(self, kernel: KernelValues, f: Populations, half: int) -> Macroscopic:
         """The moments of incoming (`half` = 1) or outgoing (-1) populations."""
 
@@ -66,7 +73,7 @@ class Model:
     With `offset` populations are stored as f_i - feq_i(rho = 1, u = 0). `density` is the sum of the
     stored ones: rho - 1, or rho without offset. Populations, densities and momenta are multiples of
     1 / `unit`, which is 1 unless the equilibrium is the same in any unit of mass. `force_grid`:
-    the memory of a force that is given for each cell.
+    the memory of a force that is given for each cell. `body`: the bodies that act in cells.
     """
 
     lattice: Lattice
@@ -75,6 +82,7 @@ class Model:
     offset: bool
     unit: int = 1
     force_grid: AnyGrid | None = None
+    body: CellBody | None = None
 
     @property
     def any_unit(self) -> bool:
@@ -87,11 +95,18 @@ class Model:
         return AXES[: self.lattice.D]
 
     def force(self, kernel: KernelValues) -> list[Expression]:
-        """The force per volume, D symbols of the kernel (zeros without a force)."""
+        """The force per volume, D symbols of the kernel (zeros without a force).
+
+        In cells of which a body fills a share, the force on the rest of the cell.
+        """
         if self.forcing is None:
             return [0] * self.lattice.D
         values = enumerate(self.forcing.components())
-        return [self.unit * self._component(kernel, k, value) for k, value in values]
+        F = [self.unit * self._component(kernel, k, value) for k, value in values]
+        if self.body is None:
+            return F
+        fluid = 1 - self.body.share(kernel)
+        return [fluid * component for component in F]
 
     def _component(self, kernel: KernelValues, k: int, value: CellValue) -> Expression:
         """A component of the force: computed in the cell, or read from the array of all cells."""
@@ -103,6 +118,12 @@ class Model:
     def rest(self, density: Expression) -> Expression:
         """rho from the sum of the stored populations."""
         return self.unit + density if self.offset else density
+
+    def rebuilt(
+        self, density: Expression, u: Vector, A: Sequence[Expression], only: Iterable[int] | None
+    ) -> list[Expression]:
+        """Outgoing populations from their moments, see Collision.rebuilt."""
+        return self.collision.rebuilt(self.lattice, density, self.rest(density), u, A, only)
 
     def macroscopic(self, kernel: KernelValues, f: Populations, half: int) -> Macroscopic:
         """density, rho, u of Q populations; u = (sum_i c_i f_i + half F/2) / rho, or over rho_0.
@@ -133,20 +154,73 @@ class Model:
 
     def collide(self, kernel: KernelValues, f: Populations, rates: Rates) -> list[Expression]:
         """The Q outgoing populations of a cell, from the incoming ones."""
-        at = self.macroscopic(kernel, f, self.half)
-        return self.collide_at(f, at, self.force(kernel), rates, kernel.let)
+        at, F = self.macroscopic(kernel, f, self.half), self.force(kernel)
+        share = self.body.share(kernel) if self.body else None
+        return self.collide_at(f, at, F, rates, kernel.let, share)
+
+    def taken(self, kernel: KernelValues, f: Populations, rates: Rates) -> list[Expression]:
+        """The momentum that the body takes from a cell in a step, from the incoming populations."""
+        assert self.body is not None  # there is such a kernel for these bodies only
+        at, F = self.macroscopic(kernel, f, self.half), self.force(kernel)
+        share, source = self.body.share(kernel), self.source(at, F)
+        rates = self._local(f, at, source if self.half else None, rates, kernel.let)
+        return self.body.boundary.taken(self._partial(f, at, (), rates, share, kernel.let))
 
     def collide_at(
-        self, f: Populations, at: Macroscopic, F: Vector, rates: Rates, let: Let = unnamed
+        self,
+        f: Populations,
+        at: Macroscopic,
+        F: Vector,
+        rates: Rates,
+        let: Let = unnamed,
+        share: Expression = None,
     ) -> list[Expression]:
-        """The outgoing populations at a given velocity and force F; `let` as for Collision."""
+        """The outgoing populations at a given velocity and force F; `let` as for Collision.
+
+        `share`: that of a body in the cell; None: none acts in it.
+        """
         source = self.source(at, F)
         inside = source if self.half else None
-        if self.collision.closure:
-            stress = self.stress(f, at, inside, let)
-            rates = self.local_rates(stress, at.rho, rates, let)
+        rates = self._local(f, at, inside, rates, let)
         f_star = self.collision.collide(self.lattice, f, *at, inside, rates, let)
+        if self.body and share is not None:
+            cell = self._partial(f, at, f_star, rates, share, let)
+            f_star = self.body.boundary.collided(cell)
         return f_star if self.half or source is None else _sum(f_star, source)
+
+    def _partial(
+        self,
+        f: Populations,
+        at: Macroscopic,
+        collided: Populations,
+        rates: Rates,
+        share: Expression,
+        let: Let,
+    ) -> Partial:
+        """The cell as its boundary sees it, of which a body fills a share."""
+        collision, lattice = self.collision, self.lattice
+        mass = 1 / collision.velocity([1], at.rho)[0]
+        feq = collision.feq(lattice, *at)
+        return Partial(
+            lattice=lattice,
+            share=share,
+            omega=collision.stress_rate(rates),
+            u=at.u,
+            u_body=[0] * lattice.D,
+            beyond=beyond_equilibrium(collision, lattice, f, feq),
+            collided=collided,
+            feq=lambda u: collision.feq(lattice, at.density, at.rho, u),
+            momentum=lambda u: [mass * u_a for u_a in u],
+            let=let,
+        )
+
+    def _local(
+        self, f: Populations, at: Macroscopic, inside: Populations | None, rates: Rates, let: Let
+    ) -> Rates:
+        """The rates in the cell, which a closure computes; `inside`: F_i within the collision."""
+        if self.collision.closure is None:
+            return rates
+        return self.local_rates(self.stress(f, at, inside, let), at.rho, rates, let)
 
     def stress(
         self, f: Populations, at: Macroscopic, source: Populations | None, let: Let

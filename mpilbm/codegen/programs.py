@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from mpilbm.codegen import boundary_kernels, points
 from mpilbm.codegen.boundary_cell import Listed
+from mpilbm.codegen.cell_forces import CellForceText
 from mpilbm.codegen.coupled_kernels import CoupledDiagnostics, CoupledKernels
 from mpilbm.codegen.diagnostics import Diagnostics
 from mpilbm.codegen.forces import force_kernel, state_kernel, stress_kernel, sums_kernel
@@ -11,6 +12,7 @@ from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FieldKernels, FluidKernels, Options
 from mpilbm.codegen.link_sums import flux_kernel
 from mpilbm.codegen.model import Model
+from mpilbm.codegen.partial_cell import CellBody
 from mpilbm.codegen.program import Program
 from mpilbm.codegen.scalar_kernels import CarryingDiagnostics, CarryingKernels, carrying_kernels
 from mpilbm.codegen.statistics import Samples
@@ -18,6 +20,7 @@ from mpilbm.codegen.structure import (
     SCALE,
     averaged,
     boundaries,
+    cell_boundary,
     head,
     list_name,
     options,
@@ -27,6 +30,7 @@ from mpilbm.codegen.structure import (
     weighed_boundaries,
 )
 from mpilbm.model.case import BoundedLattice, Case
+from mpilbm.physics.boundaries import in_cells
 from mpilbm.physics.boundary_capabilities import Behind, Reads
 from mpilbm.solids.box_walls import rows_end_in_walls
 
@@ -70,7 +74,14 @@ def _single(case: Case) -> tuple[list[KernelText], Model]:
         kernels: FluidKernels = carrying_kernels(case, options, _options_of)
         diagnostics: Diagnostics = CarryingDiagnostics(kernels, case.sloped)
     else:
-        model = Model(case.lattice, fluid.collision, fluid.force, case.precision.offset)
+        body = cell_boundary(case)
+        model = Model(
+            case.lattice,
+            fluid.collision,
+            fluid.force,
+            case.precision.offset,
+            body=CellBody(body) if body else None,
+        )
         kernels = FluidKernels(model, case.layout, options)
         diagnostics = Diagnostics(kernels)
     texts = [*kernels.all(), *diagnostics.all(), *optional_kernels(case, diagnostics)]
@@ -164,4 +175,6 @@ def body_kernels(case: Case, kernels: FluidKernels, parity: int) -> list[KernelT
         for name, boundary in weighed_boundaries(case).items()
     ]
     found += [sums_kernel(), state_kernel()] if needs.weighed and parity == 0 else []
+    if {*needs.weighed} & {*in_cells(case)}:
+        found.append(CellForceText(kernels, parity, _lowest(case), needs.framed))
     return found + ([stress_kernel(kernels, parity, _lowest(case))] if needs.split else [])

@@ -53,7 +53,7 @@ class ScalarKernels(FieldKernels):
         """The outgoing populations of the previous step, in such a kernel."""
         assert kernel.parity is not None  # outgoing populations are in places of a parity
         read = self.reader(kernel, f"f{self.suffix}", self.grid.name)
-        return self.layout.outgoing(self.lattice, kernel.parity, read, self.model.rest)
+        return self.layout.outgoing(self.lattice, kernel.parity, read, self.model)
 
     def step(
         self, kernel: KernelText, parity: int, g: Populations, u: Vector, source: Expression

@@ -1,6 +1,6 @@
 """The equations of a scalar, and those of a fluid on which scalars act."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
@@ -104,6 +104,12 @@ class ScalarModel:
     def rest(self, density: Expression) -> Expression:
         """Phi from the sum of the stored populations."""
         return density
+
+    def rebuilt(
+        self, density: Expression, u: Vector, A: Sequence[Expression], only: Iterable[int] | None
+    ) -> list[Expression]:
+        """Raises ValueError: phi and its fluxes do not determine the populations of a scalar."""
+        raise ValueError("the populations of a scalar do not follow from moments; store them")
 
     def macroscopic(self, kernel: KernelValues, f: Populations, half: int) -> Macroscopic:
         """Phi; a scalar has neither a density of mass nor a velocity of its own."""

@@ -1,9 +1,7 @@
 """What kernels need of scalars, without their equations: numbers, tables and the force."""
 
-from dataclasses import replace
-
 from mpilbm.core.registry import make
-from mpilbm.layouts.grid import Grid
+from mpilbm.layouts.grid import Grid, byte_grid
 from mpilbm.model.case import Case, Scalar
 from mpilbm.physics.forcing import Forcing
 from mpilbm.physics.scalars.boundaries.conjugate import Conjugate
@@ -55,7 +53,7 @@ def table_name(suffix: str) -> str:
 
 def material_grid(grid: Grid) -> Grid:
     """The memory of the numbers of materials; `grid`: that of the fluid."""
-    return replace(grid.beside(MATERIAL, 1), wraps=None)
+    return byte_grid(MATERIAL, grid)
 
 
 def table(scalar: Scalar, conductors: tuple[int, ...]) -> list[list[float]]:

@@ -33,6 +33,7 @@ def structure(case: Case) -> dict[str, Any]:
         "weighed": list(weighed_boundaries(case)),
         "framed": case.needs.framed,
         "split": case.needs.split,
+        "in_cells": _in_cells(case),
         "optional": options(case),
     }
 
@@ -117,7 +118,23 @@ def boundaries(case: BoundedLattice) -> list[Condition]:
 def weighed_boundaries(case: Case) -> dict[str, Condition]:
     """One boundary for each structure of the bodies whose forces are measured, by `list_name`."""
     found = (case.bodies[k].boundary for k in case.needs.weighed)
-    return {list_name(case, boundary): boundary for boundary in found}
+    on_links = (boundary for boundary in found if not boundary.capabilities.in_cells)
+    return {list_name(case, boundary): boundary for boundary in on_links}
+
+
+def cell_boundary(case: Case) -> Condition | None:
+    """The boundary of the bodies that act in cells, which all of them share; None without any."""
+    found = (body.boundary for body in case.bodies if body.boundary.capabilities.in_cells)
+    return next(found, None)
+
+
+def _in_cells(case: Case) -> dict[str, Any] | None:
+    """The structure of the boundary of bodies that act in cells, and whether one is weighed."""
+    boundary = cell_boundary(case)
+    if boundary is None:
+        return None
+    weighed = (case.bodies[k].boundary.capabilities.in_cells for k in case.needs.weighed)
+    return boundary.structure() | {"weighed": any(weighed)}
 
 
 def boundary_structures(case: BoundedLattice) -> list[dict[str, Any]]:

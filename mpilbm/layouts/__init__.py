@@ -16,7 +16,7 @@ that stores other values than populations overrides these three methods.
 the layout that a case names, and `auto` for each layout that it may choose.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -28,7 +28,8 @@ from mpilbm.layouts.formats import Formats
 from mpilbm.layouts.grid import Grid
 from mpilbm.layouts.nodes import NodeGrid
 from mpilbm.model.case import Case
-from mpilbm.model.expressions import Density, Expression, Populations
+from mpilbm.model.expressions import Equations, Expression, Populations, Vector
+from mpilbm.physics.boundaries import in_cells
 from mpilbm.physics.lattices import Lattice
 
 HERE: Offset = (0, 0, 0)
@@ -43,6 +44,21 @@ class Place(NamedTuple):
 
 AnyGrid = Grid | NodeGrid  # memory of all cells, or of the fluid cells only
 Read = Callable[[int | str, Place], Expression]  # (name of the value, its place) -> its symbol
+
+
+class _NoEquations:
+    """Replaces the equations of a fluid where only the places are of interest."""
+
+    def rest(self, density: Expression) -> int:
+        return 1
+
+    def rebuilt(
+        self, density: Expression, u: Vector, A: Sequence[Expression], only: Iterable[int] | None
+    ) -> list[Expression]:
+        return [0 for _ in only or ()]
+
+
+NONE = _NoEquations()
 
 
 class Layout(Parameters):
@@ -90,23 +106,23 @@ class Layout(Parameters):
         return Formats((storage,) * len(self.slots(lattice)))
 
     def incoming(
-        self, lattice: Lattice, parity: int, read: Read, rest: Density
+        self, lattice: Lattice, parity: int, read: Read, of: Equations
     ) -> list[Expression]:
         """Q expressions of the incoming populations of the cell.
 
-        `read(name, place)` returns the symbol of a stored value; `rest(density)` is the density rho
-        for a stored density.
+        `read(name, place)` returns the symbol of a stored value; `of` are the equations of the
+        fluid.
         """
         return [read(i, self.gather(lattice, i, parity)) for i in range(lattice.Q)]
 
     def outgoing(
-        self, lattice: Lattice, parity: int, read: Read, rest: Density
+        self, lattice: Lattice, parity: int, read: Read, of: Equations
     ) -> list[Expression]:
         """Q expressions of the outgoing populations of the previous step; arguments: `incoming`."""
         return [read(i, self.f_out(lattice, i, parity)) for i in range(lattice.Q)]
 
     def stored(
-        self, lattice: Lattice, parity: int, f: Populations, rest: Density
+        self, lattice: Lattice, parity: int, f: Populations, of: Equations
     ) -> list[tuple[Place, Expression]]:
         """(place, expression) of all values that a step stores, from the Q outgoing populations."""
         return [(self.scatter(lattice, i, parity), f_i) for i, f_i in enumerate(f)]
@@ -114,12 +130,12 @@ class Layout(Parameters):
     def reads(self, lattice: Lattice, parity: int) -> list[Place]:
         """All places that the update of a cell reads."""
         found: dict[Place, None] = {}
-        self.incoming(lattice, parity, lambda _, place: found.setdefault(place, None) or 0, _one)
+        self.incoming(lattice, parity, lambda _, place: found.setdefault(place, None) or 0, NONE)
         return list(found)
 
     def writes(self, lattice: Lattice, parity: int) -> list[Place]:
         """All places that the update of a cell writes."""
-        return [place for place, _ in self.stored(lattice, parity, [0] * lattice.Q, _one)]
+        return [place for place, _ in self.stored(lattice, parity, [0] * lattice.Q, NONE)]
 
     def grid(
         self,
@@ -156,6 +172,9 @@ class Layout(Parameters):
             )
         if not self.dense and case.lattice.staggered:
             found.append(f"is not defined on {case.lattice.name}, which stores every other node")
+        if self.listed and in_cells(case):
+            label = case.bodies[in_cells(case)[0]].label
+            found.append(f"stores no cells of bodies, in which the boundary of '{label}' acts")
         if not (self.dense and self.populations):
             carried = {"scalars": case.scalars, "coupled fluids": case.coupling}
             found += [f"does not support {what}" for what, given in carried.items() if given]
@@ -211,10 +230,6 @@ class Layout(Parameters):
                     f"read and not written: {sorted(reads - writes)}; written and not read: "
                     f"{sorted(writes - reads)}; {len(slots)} slots for {len(reads)} values"
                 )
-
-
-def _one(density: Expression) -> Expression:
-    return 1
 
 
 def against(offset: Offset) -> Offset:

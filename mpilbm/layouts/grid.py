@@ -118,6 +118,14 @@ class Grid:
             for row, numbers in enumerate(rows):
                 yield start + row * self.row_stride, numbers
 
+    def filled(self, planes: Iterable[np.ndarray]) -> np.ndarray:
+        """The array of a field of one uint8 per cell, from the values (rows, nx) of each plane."""
+        found = np.zeros(self.count, np.uint8)
+        for local, values in enumerate(planes):
+            for place, numbers in self.planes_of(values[None], local):
+                found[place : place + numbers.size] = numbers
+        return found
+
     def width(self, value: int) -> int:
         """The number of slots of a value."""
         return self.widths[value] if self.widths else 1
@@ -235,6 +243,11 @@ class Grid:
         turn = cell.turn(step, self)
         start = f"({start} + {turn} * {self.name}_plane)" if turn else start
         return f"{start} + ({cell.plane} * {self.name}_plane + {within})"
+
+
+def byte_grid(name: str, grid: Grid) -> Grid:
+    """The memory of one number per cell that kernels read in their own cell: no planes wrap."""
+    return replace(grid.beside(name, 1), wraps=None)
 
 
 def velocity_grid(

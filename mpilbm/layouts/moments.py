@@ -23,19 +23,18 @@ take 3.8 ms in float32. The chapter many-gpus of the manual states what the mode
 networks.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from mpilbm.core.registry import find, names, register
 from mpilbm.layouts import HERE, Layout, Offset, Place, Read, against
 from mpilbm.layouts.formats import Formats, Tail
 from mpilbm.model.case import Case
-from mpilbm.model.expressions import Density, Expression, Populations, Vector
-from mpilbm.physics.algebra import moments_of, pairs, populations
+from mpilbm.model.expressions import Equations, Expression, Populations, Vector
+from mpilbm.physics.algebra import moments_of, pairs
 from mpilbm.physics.lattices import Lattice
 
-UpToSecond = tuple[
-    Expression, list[Expression], list[Expression]
-]  # density, momentum, second moments
+Stored = tuple[Expression, list[Expression], list[Expression]]  # density, u, A
 TAIL = 3  # bits of each component of u in the last bits of A in 16-bit storage
 
 
@@ -48,7 +47,13 @@ class Moments(Layout):
 
     f_i are the outgoing populations. The moments represent them exactly if they have no Hermite
     moments above the second order, as after the collision `regularized` with a second-order
-    equilibrium; other collisions and equilibria are refused. [Ferrari et al. 2023]
+    equilibrium, or if these follow from the stored ones, as after `recursive_regularized`; f_i then
+    has further terms, of third and higher order. Other collisions and equilibria are refused.
+    [Ferrari et al. 2023]
+
+    A force gives the momentum F and the second moments u F + F u, as in other layouts. With
+    `recursive_regularized` its higher moments follow from the recursion, too: half of u u F, and so
+    on, is added in each step where other layouts add none. The difference is of the order F u^2.
 
     With precision.storage = "mixed" density and u are stored in float32 and A in 16 bits: 28 bytes
     per cell, 18 in 2D. Each A is rounded by at most 2^-12 of itself, which is 2^-12 |1 - 6 nu| /
@@ -65,21 +70,25 @@ class Moments(Layout):
     storages = (*Layout.storages, "mixed")
 
     def conflicts(self, case: Case) -> list[str]:
-        """Also: collisions, equilibria and forces with moments above the second order."""
+        """Also: collisions, equilibria and forces whose higher moments do not follow from those.
+
+        A collision may be `recursive`; its equilibrium then has any moments, see
+        Collision.rebuilt.
+        """
         found = super().conflicts(case)
         for fluid in case.fluids:
             collision = fluid.collision
-            parts = [
-                ("collision", "collisions", collision),
-                ("collision.equilibrium", "equilibria", collision.equilibrium),
-                ("force", "forcing", fluid.force),
-            ]
-            wrong = [each for each in parts if each[2] and not each[2].second_order]
+            parts: list[tuple[str, str, Any]] = [("collision", "collisions", collision)]
+            if not collision.recursive:
+                parts.append(("collision.equilibrium", "equilibria", collision.equilibrium))
+            parts.append(("force", "forcing", fluid.force))
+            wrong = [each for each in parts if each[2] and not _follows(each[2])]
             for key, kind, part in wrong[:1]:
-                allowed = ", ".join(n for n in names(kind) if find(kind, n).second_order)
+                allowed = ", ".join(n for n in names(kind) if _follows(find(kind, n)))
                 found.append(
-                    f"stores no moments above the second order, which {key} = '{part.name}' "
-                    f"produces; allowed for {key}: {allowed}"
+                    f"stores no moments above the second order, and those of {key} = "
+                    f"'{part.name}' do not follow from the stored ones; allowed for {key}: "
+                    f"{allowed}"
                 )
         return found
 
@@ -106,39 +115,42 @@ class Moments(Layout):
         return Formats(usual.names, tuple(Tail(1 + a, k, TAIL) for a, k in enumerate(diagonal)))
 
     def incoming(
-        self, lattice: Lattice, parity: int, read: Read, rest: Density
+        self, lattice: Lattice, parity: int, read: Read, of: Equations
     ) -> list[Expression]:
         """Each population f_i from the moments of the cell x - c_i."""
         return [
-            populations(lattice, density, momentum, second, only=(i,))[0]
+            of.rebuilt(*self._moments(lattice, read, against(lattice.offset(i)), i), (i,))[0]
             for i in range(lattice.Q)
-            for density, momentum, second in [
-                self._moments(lattice, read, rest, against(lattice.offset(i)), i)
-            ]
         ]
 
     def outgoing(
-        self, lattice: Lattice, parity: int, read: Read, rest: Density
+        self, lattice: Lattice, parity: int, read: Read, of: Equations
     ) -> list[Expression]:
         """All populations from the moments of the cell."""
-        return populations(lattice, *self._moments(lattice, read, rest, HERE, 0))
+        return of.rebuilt(*self._moments(lattice, read, HERE, 0), range(lattice.Q))
 
     def stored(
-        self, lattice: Lattice, parity: int, f: Populations, rest: Density
+        self, lattice: Lattice, parity: int, f: Populations, of: Equations
     ) -> list[tuple[Place, Expression]]:
         """(place, expression) of the moments of the outgoing populations f, in the cell."""
         density, momentum, second = moments_of(lattice, f)
-        stored = compress(density, momentum, second, rest)
+        stored = compress(density, momentum, second, of.rest(density))
         return [(Place(k, HERE), value) for k, value in enumerate(stored)]
 
-    def _moments(
-        self, lattice: Lattice, read: Read, rest: Density, offset: Offset, i: int
-    ) -> UpToSecond:
-        """Density, momentum and second moments of a cell; `i` is a part of the names of values."""
-        stored = [
+    def _moments(self, lattice: Lattice, read: Read, offset: Offset, i: int) -> Stored:
+        """Density, u and A of a cell; `i` is a part of the names of values."""
+        density, *others = (
             read(f"{name}_{i}", Place(k, offset)) for k, name in enumerate(stored_names(lattice.D))
-        ]
-        return expand(lattice.D, stored, rest)
+        )
+        return density, others[: lattice.D], others[lattice.D :]
+
+
+def _follows(part: Any) -> bool:
+    """Whether the moments above the second order are zero or follow from the others.
+
+    `part`: a collision, equilibrium or force, or its class.
+    """
+    return part.second_order or getattr(part, "recursive", False)
 
 
 def stored_names(D: int) -> list[str]:
@@ -148,20 +160,9 @@ def stored_names(D: int) -> list[str]:
 
 
 def compress(
-    density: Expression, momentum: Vector, second: Sequence[Expression], rest: Density
+    density: Expression, momentum: Vector, second: Sequence[Expression], rho: Expression
 ) -> list[Expression]:
-    """Return the stored values from density, momentum and second moments; rest(density) is rho."""
-    u = [j / rest(density) for j in momentum]
-    return [density, *u, *(m - momentum[a] * u[b] for m, (a, b) in _numbered(second, len(u)))]
-
-
-def expand(D: int, stored: Sequence[Expression], rest: Density) -> UpToSecond:
-    """Return density, momentum and second moments from the stored values."""
-    density, u, a = stored[0], stored[1 : 1 + D], stored[1 + D :]
-    momentum = [rest(density) * u_a for u_a in u]
-    return density, momentum, [A + momentum[i] * u[j] for A, (i, j) in _numbered(a, D)]
-
-
-def _numbered(tensor: Sequence[Expression], D: int) -> Iterator[tuple[Expression, tuple[int, int]]]:
-    """Yield the components of a symmetric tensor with the numbers of their axes."""
-    yield from zip(tensor, pairs(D), strict=True)
+    """Return the stored values from density, momentum, second moments and rho."""
+    u = [j / rho for j in momentum]
+    of_axes = zip(second, pairs(len(u)), strict=True)
+    return [density, *u, *(m - momentum[a] * u[b] for m, (a, b) in of_axes)]

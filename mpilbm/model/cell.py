@@ -141,6 +141,47 @@ class Cell(Flow, Protocol):
         """Define a named value in the kernel and return its symbol."""
 
 
+class PartialCell(Protocol):
+    """A cell in a step, of which a body may fill a share; the populations are those that arrive."""
+
+    @property
+    def lattice(self) -> "Lattice":
+        """The lattice."""
+
+    @property
+    def share(self) -> Expression:
+        """The share of the cell that is solid, 0 to 1."""
+
+    @property
+    def omega(self) -> Expression:
+        """The rate 1 / tau at which the shear stress relaxes in the cell."""
+
+    @property
+    def u(self) -> Vector:
+        """The velocity of the collision."""
+
+    @property
+    def u_body(self) -> Vector:
+        """The velocity of the body in the cell."""
+
+    @property
+    def beyond(self) -> Populations:
+        """f - feq; of collisions that keep second moments alone, the part with these."""
+
+    @property
+    def collided(self) -> Populations:
+        """The populations after the collision of the fluid, without the body."""
+
+    def feq(self, u: Vector) -> Populations:
+        """The equilibrium of the collision at the density of the cell."""
+
+    def momentum(self, u: Vector) -> Vector:
+        """The momentum of the cell at a velocity: rho u, or rho_0 u."""
+
+    def let(self, name: str, expression: Expression, /) -> Expression:
+        """Define a named value in the kernel and return its symbol."""
+
+
 class CoupledCell(Protocol):
     """A cell with the populations of several fluids, or phases, as couplings see it."""
 

@@ -1,6 +1,6 @@
 """Expressions in the cells of a kernel, and the function that names them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 Expression = Any
@@ -25,12 +25,21 @@ Moments = Mapping[tuple[int, ...], Expression]
 Incoming = Mapping[int, Expression]
 """Incoming populations by the numbers of their directions."""
 
-Density = Callable[[Expression], Expression]
-"""The density rho of a stored density."""
-
 
 class Let(Protocol):
     """Defines a named value in a kernel, so that its expression is computed once."""
 
     def __call__(self, name: str, expression: Expression, /) -> Expression:
         """Return the symbol of the value."""
+
+
+class Equations(Protocol):
+    """What a layout uses of the equations of a fluid."""
+
+    def rest(self, density: Expression, /) -> Expression:
+        """The density rho of a stored density."""
+
+    def rebuilt(
+        self, density: Expression, u: Vector, A: Sequence[Expression], only: Iterable[int] | None
+    ) -> list[Expression]:
+        """Outgoing populations from their moments; parameters as of `Collision.rebuilt`."""

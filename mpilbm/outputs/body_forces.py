@@ -12,10 +12,11 @@ from mpilbm.core.registry import register
 from mpilbm.core.units import FORCE, TORQUE, counted, lattice_text
 from mpilbm.model.findings import NOTE, Finding
 from mpilbm.outputs import Context, Output
-from mpilbm.outputs.core.base import body_problems, chosen_bodies
+from mpilbm.outputs.core.base import body_problems, chosen_bodies, parts_problems
 from mpilbm.outputs.core.tables import TableWriter
 from mpilbm.outputs.core.totals import over_bodies
 from mpilbm.parallel.agree import on_root
+from mpilbm.physics.boundaries import in_cells
 from mpilbm.physics.lattices import AXES
 from mpilbm.storage.csv_log import COEFFICIENTS, Rows
 
@@ -127,6 +128,15 @@ class BodyForces(Output):
         """Unknown labels, bodies that two outputs name, vectors of another dimension, …"""
         D = case.dimensions
         found = self._body_problems(case)
+        if self.split:
+            found += parts_problems(case, self.bodies(case), "split")
+        if any(boundary.joins_faces for boundary in case.boundaries):
+            labels = (case.bodies[k].label for k in self.bodies(case) if k in in_cells(case))
+            found += [
+                f"body: the force on '{label}', which acts in cells, is not known in a box with a "
+                "pressure jump; drive the flow with [force], or use a boundary with links"
+                for label in labels
+            ]
         for name in ("velocity", "lift", "centre"):
             vector = getattr(self, name)
             if vector is not None and len(vector) != D:

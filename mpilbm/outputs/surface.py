@@ -11,7 +11,7 @@ from pydantic import Field
 from mpilbm.core.registry import register
 from mpilbm.core.units import PRESSURE
 from mpilbm.outputs import Context, facets
-from mpilbm.outputs.core.base import body_problems, chosen_bodies
+from mpilbm.outputs.core.base import body_problems, chosen_bodies, parts_problems
 from mpilbm.outputs.core.scheduled import Scheduled
 from mpilbm.outputs.facets import Floats, Ints, Pairs, nearest_facets
 from mpilbm.outputs.images.vtkhdf import Arrays, describe_facets, topology
@@ -135,6 +135,7 @@ class Surface(Scheduled):
     def problems(self, case: "Case") -> list[str]:
         """Unknown labels and fields, faces of cells that do not exist, and no mesh."""
         found = super().problems(case) + body_problems(case, self.body)
+        found += parts_problems(case, self.bodies(case), "body")
         choice = ", ".join(FIELDS)
         wrong = [name for name in self.fields if name not in FIELDS]
         found += [f"fields: found '{name}'; allowed: {choice}" for name in wrong]
@@ -199,8 +200,8 @@ class SurfaceWriter:
     def __init__(self, output: Surface, context: Context):
         self.output, self.context, self.case = output, context, context.case
         self.label, self._open = output.label_in(context.case), False
-        exchanged = context.solver.exchanged
-        assert exchanged is not None, "the case needs forces, see Output.bodies"
+        exchanged = context.solver.exchanged.links if context.solver.exchanged else None
+        assert exchanged is not None, "the case needs forces over links, see Output.bodies"
         self.exchanged = exchanged
         parts = context.comm.gather(linked_cells(self.case, context.slab, exchanged.measured))
         self.of_bodies: list[OfBody] = []

@@ -73,6 +73,7 @@ class Capabilities:
     per_link      data that it reads for each link; None: no data
     beyond        the medium beyond its faces
     reads         the fluid data that it reads
+    in_cells      it acts in the cells of the body by their solid shares, instead of on links
     drifts        without a given density the mass may grow without bound
     fails_from    smallest grid Reynolds number u/nu at which measured flows failed with this
                   boundary as inlet or outlet, but were stable with `equilibrium`; None: not
@@ -87,6 +88,7 @@ class Capabilities:
     per_link: PerLink | None = None
     beyond: Beyond = Beyond.WALL
     reads: Reads = Reads.CELL
+    in_cells: bool = False
     drifts: bool = False
     fails_from: float | None = None
 

@@ -7,7 +7,7 @@ not depend on the number of ranks.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,30 @@ from mpilbm.solids.entry_list import EntryList, Writes
 CHUNK = 256  # entries
 
 Numbers = NDArray[np.int32]
+
+
+class Placed(Protocol):
+    """An owner of entries."""
+
+    @property
+    def place(self) -> int:
+        """Its number among all owners."""
+
+
+class Owned(Protocol):
+    """Entries in the order of their cells, and their owners."""
+
+    @property
+    def cells(self) -> Ints:
+        """Int64 (n,), (plane * rows + row) * nx + x in the slab."""
+
+    @property
+    def member(self) -> Numbers:
+        """Int32 (n,), the number of the owner in `owners`."""
+
+    @property
+    def owners(self) -> Sequence[Placed]:
+        """The owners."""
 
 
 class Selected(NamedTuple):
@@ -50,7 +74,7 @@ class Chunks:
     start: Numbers
 
     @classmethod
-    def of(cls, slab: Slab, lists: Sequence[EntryList], numbers: Mapping[int, int]) -> "Chunks":
+    def of(cls, slab: Slab, lists: Sequence["Owned"], numbers: Mapping[int, int]) -> "Chunks":
         """The chunks of lists; `numbers`: that of each owner of their entries, by its place."""
         plane_cells, begin, chunk = slab.shape[1] * slab.shape[2], 0, 0
         entry, first, group, ranges = [], [], [], []
@@ -80,7 +104,7 @@ class Chunks:
 
 
 def _chunks_of(
-    entries: EntryList, plane_cells: int, numbers: Mapping[int, int]
+    entries: Owned, plane_cells: int, numbers: Mapping[int, int]
 ) -> tuple[Numbers, Numbers, Ints]:
     """The order of the entries of a list, where each chunk begins, and its plane and owner."""
     group = entries.cells // plane_cells
@@ -117,11 +141,11 @@ class BodyLinks:
     def find(cls, case: Case, slab: Slab, lists: Sequence[EntryList]) -> "BodyLinks":
         """Select from the entries of a slab those that the forces on `case.needs.weighed` need."""
         pairs = [(each, each.of_bodies(case.needs.weighed)) for each in lists]
-        mine = _selected((each, flags) for each, flags in pairs if flags.any())
+        mine = selected((each, flags) for each, flags in pairs if flags.any())
         measured = tuple(Selected(replace(e, writes=Writes.MEASURED), rows) for e, rows in mine)
         beside = [each for each in lists if case.needs.split or each.boundary.mirrors]
         cells = np.concatenate([np.empty(0, np.int64), *(m.entries.cells for m in measured)])
-        staged = tuple(_selected((each, np.isin(each.cells, cells)) for each in beside))
+        staged = tuple(selected((each, np.isin(each.cells, cells)) for each in beside))
         owners = {owner.place: owner.body for each in lists for owner in each.owners}
         numbers = {
             p: case.needs.weighed.index(b) for p, b in owners.items() if b in case.needs.weighed
@@ -139,7 +163,7 @@ class BodyLinks:
         return sum(each.rows.size for each in self.staged)
 
 
-def _selected(pairs: Iterable[tuple[EntryList, Flags]]) -> Iterator[Selected]:
+def selected(pairs: Iterable[tuple[EntryList, Flags]]) -> Iterator[Selected]:
     """The entries of lists for which flags are set."""
     for each, flags in pairs:
         rows = np.flatnonzero(flags)

@@ -14,14 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.core.errors import CaseError
-from mpilbm.model.case import Case
+from mpilbm.model.case import BoundedLattice, Case
 from mpilbm.model.findings import SERIOUS
 from mpilbm.parallel.slabs import Slab, split
+from mpilbm.physics.boundaries import in_cells
 from mpilbm.solids import Flags, Ints
 from mpilbm.solids.entry_list import EntryList, entry_lists
 from mpilbm.solids.missing_links import owned_links
 from mpilbm.solids.plane_costs import require_planes
 from mpilbm.solids.shapes import Flow
+from mpilbm.solids.shares import Shares
 from mpilbm.solids.solid_cells import (
     CELLS,
     cells_of_bodies,
@@ -46,6 +48,7 @@ class Geometry:
     find_flags    a function that returns `flags`
     around, beside, wraps  see solid_cells.surroundings
     of_scalars    the boundary entries of each scalar
+    shares        the solid shares of bodies that act in cells; None without such bodies
     """
 
     solid: NDArray[Any]
@@ -56,6 +59,7 @@ class Geometry:
     beside: list[Flags]
     wraps: tuple[bool, bool]
     of_scalars: tuple[tuple[EntryList, ...], ...] = ()
+    shares: Shares | None = None
 
     @cached_property
     def flags(self) -> NDArray[Any]:
@@ -105,19 +109,25 @@ def build(case: Case, slab: Slab, look: Look | None = None) -> Geometry:
     overlaps: Overlaps = {}
     ids = padded_ids(case, slab, overlaps)
     solid = ids[1:-1]
-    ownership = owned_links(case, slab, ids)
-    lists = entry_lists(case, slab, fluid_planes(case, slab, ids), ownership)
+    lists = _lists(case, slab, ids)
     if look:
         look(case, slab, ids, lists, overlaps)
     fluid, flags = _fluid_cells(solid), partial(neighbour_flags, case, slab, ids)
     of_scalars = []
     for k in range(len(case.scalars)):
-        bounded = case.of_scalar(k)
-        there = solids(bounded, ids)
-        owned = owned_links(bounded, slab, there)
-        of_scalars.append(entry_lists(bounded, slab, fluid_planes(bounded, slab, there), owned))
+        of_scalars.append(_lists(case.of_scalar(k), slab, ids))
     around = surroundings(case, slab, fluid)
-    return Geometry(solid, lists, fluid, flags, **around, of_scalars=tuple(of_scalars))
+    shares = Shares.find(case, slab, solid) if in_cells(case) else None
+    return Geometry(
+        solid, lists, fluid, flags, **around, of_scalars=tuple(of_scalars), shares=shares
+    )
+
+
+def _lists(case: BoundedLattice, slab: Slab, ids: NDArray[Any]) -> tuple[EntryList, ...]:
+    """The boundary entries of a slab; bodies without a surface of their own have none."""
+    there = solids(case, ids)
+    owned = owned_links(case, slab, there)
+    return entry_lists(case, slab, fluid_planes(case, slab, there), owned)
 
 
 def survey(case: Case, planes_at_a_time: int | None = None, look: Look | None = None) -> Survey:
@@ -137,14 +147,15 @@ def survey(case: Case, planes_at_a_time: int | None = None, look: Look | None = 
         shared: Overlaps = {}
         ids = padded_ids(case, slab, shared)
         overlaps.update(shared)
-        ownership = owned_links(case, slab, ids)
+        there = solids(case, ids)
+        ownership = owned_links(case, slab, there)
         counts = np.bincount(
             ownership.owner, ownership.missing.counts(), len(ownership.owners)
         ).astype(int)
         for owner, count in zip(ownership.owners, counts.tolist(), strict=True):
             links[owner.boundary.where[0] if owner.body is None else owner.body] += count
         if look:
-            lists = entry_lists(case, slab, fluid_planes(case, slab, ids), ownership)
+            lists = entry_lists(case, slab, fluid_planes(case, slab, there), ownership)
             look(case, slab, ids, lists, shared)
         entries.append(np.bincount(ownership.cells // (rows * nx), minlength=slab.planes))
         fluid.append(_fluid_cells(ids[1:-1]))

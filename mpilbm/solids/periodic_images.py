@@ -44,6 +44,9 @@ class Solid(Protocol):
     def distance(self, points: NDArray[Any], step: NDArray[Any]) -> Floats:
         """The distance of the surface."""
 
+    def share(self, points: NDArray[Any]) -> Floats:
+        """The shares of cells."""
+
     def first(self, points: NDArray[Any], step: NDArray[Any]) -> Floats:
         """Where links meet a sheet."""
 
@@ -62,6 +65,10 @@ class Image:
     def distance(self, points: Floats, step: Floats) -> Floats:
         """The distance of the surface of the image, see Shape.distance."""
         return self.shape.distance(np.stack(self._in_shape(points)), step)
+
+    def share(self, points: Floats) -> Floats:
+        """The shares of cells in the image, see Shape.share."""
+        return self.shape.share(np.stack(self._in_shape(points)))
 
     def first(self, points: Floats, step: Floats) -> Floats:
         """Where links meet a sheet of the image, see Shape.first."""
@@ -104,6 +111,13 @@ class Cut:
             back = other.distance(end[:, mine], -step[:, mine])
             q[mine] = np.maximum(q[mine], 1 - back)
         return q
+
+    def share(self, points: Floats) -> Floats:
+        """The shares of cells in the image less those in the others, at least 0."""
+        found = self.image.share(points)
+        for other in self.others:
+            found = found - other.share(points)
+        return np.maximum(found, 0)
 
     def bounds(self) -> Corners:
         """The corners of a box around the image."""
@@ -155,6 +169,10 @@ class ShapeInBox:
     def inside(self, *points: Any) -> Any:
         """Bool array: whether points of the box are solid; see Shape.inside."""
         return reduce(np.logical_or, (image.inside(*points) for image in self.images))
+
+    def share(self, points: Floats) -> Floats:
+        """The sum of the shares of cells of the box in the images, at most 1; see Shape.share."""
+        return np.minimum(sum(image.share(points) for image in self.images), 1)
 
     def bounds(self) -> Corners:
         """The corners of a box around the images; these may lie outside the domain."""

@@ -69,7 +69,11 @@ def _cell_bytes(case: Case) -> int:
 def _in_list(case: Case) -> Flags:
     """Bool (bodies + 1,): whether links to a cell with this id belong to a boundary list."""
     grid = case.layout.grid(case.lattice, 1, *case.shape[1:])
-    return np.array([False, *(not (grid.turned and b.boundary.reflects) for b in case.bodies)])
+    listed = (
+        not ((grid.turned and body.boundary.reflects) or body.boundary.conducts)
+        for body in case.bodies
+    )
+    return np.array([False, *listed])
 
 
 def _links(lattice: Lattice, fluid: Flags, listed: Flags) -> Ints:

@@ -42,7 +42,7 @@ def padded_ids(case: BoundedLattice, slab: Slab, overlaps: dict | None = None) -
 
 
 def solids(case: BoundedLattice, ids: NDArray[Any]) -> NDArray[Any]:
-    """The ids without those of bodies that conduct the scalar whose lattice this is."""
+    """The ids without those of bodies that hold populations, see Condition.conducts."""
     conducting = [1 + k for k, body in enumerate(case.bodies) if body.boundary.conducts]
     return np.where(np.isin(ids, conducting), ids.dtype.type(0), ids) if conducting else ids
 
@@ -172,6 +172,17 @@ def _paint(
 
 def _pieces(shape: Image | Cut, case: BoundedLattice, begin: int, end: int) -> Iterator[Piece]:
     """Yield (slices, bool array of solid cells) of planes begin..end, covering a shape's bounds."""
+    for where, size, points in centres_around(shape, case, begin, end):
+        yield where, np.broadcast_to(shape.inside(*points), size)
+
+
+def centres_around(
+    shape: Image | Cut, case: BoundedLattice, begin: int, end: int
+) -> Iterator[tuple[tuple[slice, ...], tuple[int, ...], list[Any]]]:
+    """Yield (slices, sizes, centres of the cells) in planes begin..end, covering a shape's bounds.
+
+    The centres are D arrays, x first, that broadcast to the sizes (planes, rows, nx) of the piece.
+    """
     (_, all_rows, nx), lattice = case.shape, case.lattice
     lower, upper = shape.bounds()
     axes = {2: (1, None, 0), 3: (2, 1, 0)}[case.dimensions]  # plane, row, x -> coordinate
@@ -189,12 +200,12 @@ def _pieces(shape: Image | Cut, case: BoundedLattice, begin: int, end: int) -> I
         at = np.meshgrid(*(np.arange(*span) for span in spans), indexing="ij", sparse=True)
         grid = at[0] + 0.5, at[1] + 0.5, lattice.x(*at) + 0.5
         points = dict(zip(axes, grid, strict=True))
-        solid = shape.inside(*(points[axis] for axis in range(case.dimensions)))
         where = tuple(
             slice(a - offset, b - offset)
             for (a, b), offset in zip(spans, (begin, 0, 0), strict=True)
         )
-        yield where, np.broadcast_to(solid, tuple(b - a for a, b in spans))
+        size = tuple(b - a for a, b in spans)
+        yield where, size, [points[axis] for axis in range(case.dimensions)]
 
 
 @dataclass(frozen=True)

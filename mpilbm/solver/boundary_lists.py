@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from mpilbm import codegen
 from mpilbm.backends import Device
 from mpilbm.backends.interfaces import Launch, Runner
+from mpilbm.solids.body_links import Numbers
 from mpilbm.solids.build import Geometry
 from mpilbm.solids.entry_list import EntryList, Writes
 from mpilbm.solids.link_set import joined
@@ -84,6 +85,21 @@ def in_turn(*launches: Runner) -> Runner:
             launch(stream, begin, end, stride)
 
     return run
+
+
+def chained_entries(cells: Ints) -> tuple[Ints, Numbers, Numbers]:
+    """Chains of the entries in each cell, from the cells of all entries, int64 (n,).
+
+    Returns the distinct cells, ascending; the first entry in each of them; and the entry that
+    follows each entry in its cell, -1 after the last one.
+    """
+    order = np.argsort(cells, kind="stable").astype(np.int32)  # fast: each list is in order
+    ordered = cells[order]
+    same = ordered[1:] == ordered[:-1]
+    first = np.append(True, ~same)[: cells.size]
+    following = np.full(cells.size, -1, np.int32)  # the kernel stops at a negative number
+    following[order[:-1][same]] = order[1:][same]
+    return ordered[first], order[first], following
 
 
 class BoundaryLists:
@@ -159,16 +175,10 @@ class BoundaryLists:
     def _chain(self, cells: Ints) -> None:
         """Each listed cell once, in order of planes, with a chain of its entries."""
         device, slab = self._fluid.device, self._fluid.slab
-        order = np.argsort(cells, kind="stable").astype(np.int32)  # fast: each list is in order
-        ordered = cells[order]
-        same = ordered[1:] == ordered[:-1]
-        first = np.append(True, ~same)
-        once = ordered[first]
-        following = np.full(cells.size, -1, np.int32)  # the kernel stops at a negative number
-        following[order[:-1][same]] = order[1:][same]
+        once, head, following = chained_entries(cells)
         plane = slab.shape[1] * slab.shape[2]
         self._plane_ends = np.searchsorted(once, np.arange(slab.planes + 1) * plane)
-        self._arrays["head"] = device.upload(order[first])
+        self._arrays["head"] = device.upload(head)
         self._arrays["following"] = device.upload(following)
         self.once = once.size
         self._once = self._of_lists.packed_cells(once)
@@ -237,6 +247,16 @@ class BoundaryLists:
         arrays = arrays | {"cells": self._cells}
         for one in (each for each in ranges if each.begin < each.end):
             yield one, bind(f"{one.kernel}_{parity}", **(arrays | one.own))
+
+    def staged_arrays(self) -> Arrays:
+        """The arrays in which kernels find the staged populations; of one number without lists."""
+        if self.count:
+            return self._arrays
+        allocate, stored = self._fluid.device.allocate, self._fluid.program.storage
+        types = {"missing": "uint32", "start": "int64", "staging": stored}
+        if not self._stores_populations:
+            types["staging"] = self._fluid.program.compute
+        return {name: allocate(1, type) for name, type in types.items()}
 
     def over_cells(self, bind: Bind, name: str, **arrays: Any) -> Launched:
         """A kernel over each listed cell once, which reads what has been staged."""

@@ -10,7 +10,7 @@ import numpy as np
 from mpilbm.backends import Device
 from mpilbm.backends.interfaces import Array, CompiledKernel, Launch, Runner, Stream
 from mpilbm.case.case import Case
-from mpilbm.codegen.program import OF, Program
+from mpilbm.codegen.program import OF, SHARE, Program
 from mpilbm.codegen.scalar_numbers import (
     MATERIAL,
     buoyancy_numbers,
@@ -20,7 +20,7 @@ from mpilbm.codegen.scalar_numbers import (
 )
 from mpilbm.halo import Exchanger
 from mpilbm.layouts import AnyGrid
-from mpilbm.layouts.grid import Grid
+from mpilbm.layouts.grid import Grid, byte_grid
 from mpilbm.model.case import BoundedLattice
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries import Condition
@@ -100,6 +100,7 @@ class SlabContext:
         for k in range(len(case.scalars)):
             tables |= memory_plan.scalar_grid(case, k, slab).arguments()
         tables |= material_tables(case, geometry, grid, device, program.compute)
+        tables |= share_tables(geometry, grid, device)
         numbers = case.coupling.numbers(case) if case.coupling else {}
         numbers |= buoyancy_numbers(case)
         shared = case, slab, geometry, grid, device
@@ -187,6 +188,19 @@ def _neighbours(device: Device, grid: AnyGrid, geometry: Geometry) -> dict[str, 
     return tables
 
 
+def share_tables(geometry: Geometry, grid: AnyGrid, device: Device) -> dict[str, Array | int]:
+    """The arguments of kernels that read solid shares; empty without bodies that act in cells.
+
+    Ghost planes hold 0: kernels read the share of the cell that they update.
+    """
+    if geometry.shares is None or not isinstance(grid, Grid):
+        return {}
+    memory = byte_grid(SHARE, grid)
+    found: dict[str, Array | int] = dict(memory.arguments())
+    found[SHARE] = device.upload(memory.filled(geometry.shares.share))
+    return found
+
+
 def material_tables(
     case: Case, geometry: Geometry, grid: AnyGrid, device: Device, compute: str
 ) -> dict[str, Array | int]:
@@ -201,12 +215,8 @@ def material_tables(
     numbers = np.zeros(1 + len(case.bodies), np.uint8)
     for k, body in enumerate(case.conductors):
         numbers[1 + body] = 1 + k
-    cells = np.zeros(memory.count, np.uint8)
-    for local, solid in enumerate(geometry.solid):
-        for place, values in memory.planes_of(numbers[solid][None], local):
-            cells[place : place + values.size] = values
     found: dict[str, Array | int] = dict(memory.arguments())
-    found[MATERIAL] = device.upload(cells)
+    found[MATERIAL] = device.upload(memory.filled(numbers[solid] for solid in geometry.solid))
     for k, scalar in enumerate(case.scalars, 1):
         rows = np.array(table(scalar, case.conductors), compute)
         found[table_name(OF.format(k))] = device.upload(rows.ravel())

@@ -8,15 +8,17 @@ import numpy as np
 from mpilbm.backends import Device, memory
 from mpilbm.case.case import Case
 from mpilbm.codegen import averaged, wall_effects
-from mpilbm.codegen.program import FORCE
+from mpilbm.codegen.program import FORCE, SHARE
 from mpilbm.codegen.scalar_numbers import material_grid
 from mpilbm.core.errors import CaseError
 from mpilbm.layouts import AnyGrid
 from mpilbm.layouts.cells import LONGEST_SIDE
-from mpilbm.layouts.grid import FieldGrid, Grid, velocity_grid
+from mpilbm.layouts.grid import FieldGrid, Grid, byte_grid, velocity_grid
 from mpilbm.model.case import BoundedLattice
 from mpilbm.parallel.slabs import Slab
+from mpilbm.physics.boundaries import in_cells
 from mpilbm.physics.boundary_capabilities import Behind, Reads
+from mpilbm.physics.lattices import AXES
 from mpilbm.solids.body_links import BodyLinks
 from mpilbm.solids.entry_list import EntryList, Writes
 from mpilbm.solids.solid_cells import CELLS
@@ -57,6 +59,8 @@ def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dic
         tables[f"scalar {label}"] = case.layout.buffers * count * unit
     if case.conductors and isinstance(grid, Grid):
         tables["materials"] = material_grid(grid).count
+    if in_cells(case) and isinstance(grid, Grid):
+        tables["solid shares"] = byte_grid(SHARE, grid).count
     return {
         "populations": len(case.fluids) * case.layout.buffers * grid.count * unit,
         **tables,
@@ -253,8 +257,13 @@ def _rates(case: BoundedLattice, entries: EntryList) -> tuple[int, int, int]:
 
 def force_columns(case: Case) -> int:
     """Numbers of a body: its force and torque, and with `split` pressure and stress."""
-    D = case.dimensions
-    return D + (3 if D == 3 else 1) + 2 * D * case.needs.split
+    return len(force_names(case)) + 2 * case.dimensions * case.needs.split
+
+
+def force_names(case: Case) -> list[str]:
+    """Names of the components of the force and torque on a body."""
+    axes = AXES[: case.dimensions]
+    return [f"force_{a}" for a in axes] + [f"torque_{a}" for a in (AXES if len(axes) == 3 else "z")]
 
 
 def stress_values(case: Case) -> int:

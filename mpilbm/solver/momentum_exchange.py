@@ -68,6 +68,19 @@ class LinkSums:
         """The kernels that add the entries of each chunk; `ranges`: see Chunks."""
         return self.lists.measuring(self.fluid.bind, parity, ranges, **arrays)
 
+    def _state_copies(
+        self, staged: tuple[Selected, ...], step_lists: BoundaryLists
+    ) -> list[Launched]:
+        """The copies of values that boundaries keep from step to step, from the step's lists."""
+        fluid, known = self.fluid, {state.label: state for state in step_lists.states}
+        rows = [each.rows for each in staged if each.entries.boundary.state(fluid.lattice)]
+        found = []
+        for mine, own in zip(rows, self.lists.states, strict=True):
+            given = {"state": own.values, "state_of_step": known[own.label].values}
+            given |= {"state_rows": fluid.device.upload(mine), "names": len(own.names)}
+            found.append((fluid.bind("copy_state", **given), 0, own.values.size))
+        return found
+
     def _enqueue(self, launches: list[Launched]) -> None:
         self.lists.update()
         for launch, begin, end in (*self._before, *launches):
@@ -146,19 +159,6 @@ class MomentumExchange(LinkSums):
             self._arrays["stress"] = device.allocate(once.size * stress_values(case), "float64")
             self._arrays["first_measured"] = links.first_measured
 
-    def _state_copies(
-        self, selected: tuple[Selected, ...], step_lists: BoundaryLists
-    ) -> list[Launched]:
-        """The copies of values that boundaries keep from step to step, from the step's lists."""
-        fluid, known = self.fluid, {state.label: state for state in step_lists.states}
-        rows = [each.rows for each in selected if each.entries.boundary.state(fluid.lattice)]
-        found = []
-        for mine, own in zip(rows, self.lists.states, strict=True):
-            given = {"state": own.values, "state_of_step": known[own.label].values}
-            given |= {"state_rows": fluid.device.upload(mine), "names": len(own.names)}
-            found.append((fluid.bind("copy_state", **given), 0, own.values.size))
-        return found
-
     def start(self) -> Callable[[], Floats]:
         """Enqueue the sums over the links of each body in each plane, for the next step.
 
@@ -224,12 +224,6 @@ class MomentumExchange(LinkSums):
             found = found + self._jump.at(t).entries
             rho_jump = self._jump.rho_jump(at, t)
         return ByCell(self.fluid.lattice.volume * found, rho[self._stress_rows], rho_jump)
-
-    def sample(self) -> Floats:
-        """The sums of all planes and bodies, float64 (planes, bodies, columns)."""
-        found = np.zeros((self.fluid.slab.planes, len(self.fluid.case.needs.weighed), self.columns))
-        found[tuple(self.groups.T)] = self.start()()
-        return found
 
 
 def _rows_of(some: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.int64]:

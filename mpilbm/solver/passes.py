@@ -12,6 +12,7 @@ from mpilbm.codegen.program import Access
 from mpilbm.halo import Exchange
 from mpilbm.layouts import AnyGrid
 from mpilbm.layouts.grid import Grid
+from mpilbm.physics.boundaries import in_cells
 from mpilbm.solver.boundary_lists import BoundaryLists
 from mpilbm.solver.context import SlabContext
 from mpilbm.solver.exchange_plan import exchange_plan
@@ -212,12 +213,13 @@ class TwoSteps:
     def possible(cls, fluids: Sequence[Populations]) -> "TwoSteps | None":
         """The passes of recorded steps, None where they are not possible.
 
-        They require one fluid in a box without boundaries and bodies, all of whose planes are on
-        this rank.
+        They require one fluid in a box without boundaries, all of whose planes are on this rank;
+        bodies must act in cells.
         """
         fluid, context = fluids[0], fluids[0].context
         case, grid = context.case, context.grid
-        if not case.single_fluid or case.boundaries or case.bodies or not isinstance(grid, Grid):
+        with_links = len(case.bodies) > len(in_cells(case))
+        if not case.single_fluid or case.boundaries or with_links or not isinstance(grid, Grid):
             return None
         if not grid.wraps or grid.planes < LEAST_PLANES:
             return None

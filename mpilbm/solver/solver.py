@@ -8,11 +8,12 @@ import numpy as np
 
 from mpilbm.backends import Device
 from mpilbm.case.case import Case
-from mpilbm.codegen.program import FORCE, Program
+from mpilbm.codegen.program import FORCE, SHARE, Program
 from mpilbm.halo import Exchanger
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.sloped import middle_name
 from mpilbm.solids.build import Geometry
+from mpilbm.solver.body_forces import BodyForces
 from mpilbm.solver.boundary_lists import BoundaryLists, EntryState
 from mpilbm.solver.context import SlabContext
 from mpilbm.solver.fields.diagnostics import Diagnostics
@@ -21,7 +22,6 @@ from mpilbm.solver.fields.sources import SlabCopies
 from mpilbm.solver.flow_state import Coupled, FlowState
 from mpilbm.solver.graph_replay import Recordings, StepsAhead
 from mpilbm.solver.initialise import InitialState
-from mpilbm.solver.momentum_exchange import MomentumExchange
 from mpilbm.solver.passes import GROUP, Pass, StepWork, TwoSteps, collide_stream
 from mpilbm.solver.populations import Group, Populations
 from mpilbm.solver.scalar_bounds import Bounds, Range, own_bounds
@@ -80,7 +80,7 @@ class Solver:
         self.transport = Transport(self.diagnostics, carried) if case.needs.transported else None
         self.exchanged = None
         if case.needs.weighed:
-            self.exchanged = MomentumExchange(self.fluids[0], self.lists[0], geometry)
+            self.exchanged = BodyForces(self.fluids[0], self.lists[0], geometry)
 
     def _lists(self, fluid: Populations) -> BoundaryLists:
         """The boundary lists of a fluid, bound to the arrays of all steps of a period."""
@@ -119,7 +119,7 @@ class Solver:
         """
         kernels, parities = self.program.kernels, self.case.layout.parities
         size = dict.fromkeys(("field", FORCE), np.dtype(self.program.compute).itemsize)
-        size["node_next"] = 4
+        size |= {"node_next": 4, SHARE: 1}
         usual, total = np.dtype(self.program.storage).itemsize, 0
         names = [f"collide_stream_{{}}{fluid.suffix}" for fluid in self.fluids]
         for name in (*names, *(["show_{}"] if self.coupled else [])):

@@ -119,6 +119,7 @@ def test_order_of_two_streams(device):
     bulk.flush()
     assert done[-1] == "bulk 3"
     assert second.seconds_since(first) >= 0
+    assert second.seconds_since(second) == 0
 
 
 def test_a_wait_reaches_back_through_both_streams(device):

@@ -19,23 +19,45 @@ from mpilbm.backends.cuda.tiles import Tile
 from mpilbm.core.registry import names
 
 pytestmark = pytest.mark.skipif(command() is None, reason="no C++ compiler")
-MOMENTS = {"layout": "moments", "collision": "regularized"}
-LATTICES = [name for name in OPTIONS["lattice"] if defined({"lattice": name} | MOMENTS)]
-PRECISIONS = ["half", "single", "mixed_moments", "double"]
-# Walls and inlets are handled in three dimensions in other ways; a force is the same everywhere.
+COLLISIONS = ("regularized", "recursive_regularized")
+KINDS = {
+    "lattice": OPTIONS["lattice"],
+    "collision": COLLISIONS,
+    "setting": ["walls", "forced", "through"],
+    "precision": ["half", "single", "mixed_moments", "double"],
+}
+
+
+def swept_by(choice: dict) -> bool:
+    return defined({**choice, "layout": "moments"})
+
+
+LATTICES = [n for n in OPTIONS["lattice"] if swept_by({"lattice": n, "collision": "regularized"})]
+# A force is the same on all lattices. The walls are those of the tests of tiles.
 OF_SETTING = {
     "walls": ["D3Q19"],
     "forced": ["D2Q9"],
     "through": [name for name in LATTICES if name not in ("D3Q19", "D2Q9")],
 }
-CASES = [
-    {"lattice": lattices[k % len(lattices)], "setting": setting, "precision": precision}
-    for setting, lattices in OF_SETTING.items()
-    for k, precision in enumerate(PRECISIONS)
-]
-if ALL_COMBINATIONS:
-    kinds = {"lattice": LATTICES, "setting": list(OF_SETTING), "precision": PRECISIONS}
-    CASES = all_pairs(kinds)
+
+
+def few() -> list[dict]:
+    """Each pair of setting and precision, each lattice; each collision with each setting."""
+    found = [
+        {"lattice": lattices[k % len(lattices)], "collision": "regularized"}
+        | {"setting": setting, "precision": precision}
+        for setting, lattices in OF_SETTING.items()
+        for k, precision in enumerate(KINDS["precision"])
+    ]
+    for choice in found:
+        other = choice | {"collision": "recursive_regularized"}
+        if choice["precision"] == "double" and swept_by(other):
+            choice |= other
+    other = {"lattice": "D2Q9", "collision": "recursive_regularized"}
+    return [*found, other | {"setting": "forced", "precision": "half"}]
+
+
+CASES = all_pairs(KINDS, swept_by) if ALL_COMBINATIONS else few()
 # Mixed: one stress in a hundred is rounded the other way in a step, by 2^-11 of at most 0.02.
 ALLOWED = {"half": 3e-4, "mixed_moments": 2e-5, "double": 1e-14}
 
@@ -52,9 +74,9 @@ def use(monkeypatch, *candidates):
     monkeypatch.setattr(tiles, "CANDIDATES", candidates)
 
 
-def long(lattice, setting, precision) -> dict:
+def long(lattice, setting, precision, collision="regularized") -> dict:
     """A case with several tiles along x, of which the last is narrower."""
-    case = tables(lattice, "moments", "regularized", setting, precision)
+    case = tables(lattice, "moments", collision, setting, precision)
     case["domain"]["size"][0] = 42
     return case
 
@@ -77,9 +99,9 @@ def test_it_does_what_the_generic_kernel_does(choice):
     assert np.array_equal(swept(case, 2).state(), whole.state())
 
 
-def closed(lattice: str) -> dict:
+def closed(lattice: str, collision: str) -> dict:
     """A case with walls on all faces, and without a body."""
-    case = long(lattice, "walls", "double")
+    case = long(lattice, "walls", "double", collision)
     case["domain"]["periodic"] = [False] * len(case["domain"]["size"])
     case.pop("body", None)
     return case
@@ -89,11 +111,16 @@ def faces_of(case) -> list[str]:
     return [axis + side for axis in "xyz"[: len(case["domain"]["size"])] for side in "+-"]
 
 
+ALL = list(dict.fromkeys((c["lattice"], c["collision"]) for c in CASES))
 # D3Q27 has the directions of all lattices.
-@pytest.mark.parametrize("lattice", LATTICES if ALL_COMBINATIONS else ["D2Q9", "D3Q27"])
-def test_it_applies_half_way_walls_by_itself(lattice):
+EDGES = [("D2Q9", "recursive_regularized"), ("D3Q27", "regularized")]
+BESIDE = [("D2Q9", "regularized"), ("D3Q19", "recursive_regularized")]
+
+
+@pytest.mark.parametrize(("lattice", "collision"), ALL if ALL_COMBINATIONS else EDGES)
+def test_it_applies_half_way_walls_by_itself(lattice, collision):
     """Lids that meet in edges, in either order."""
-    case = closed(lattice)
+    case = closed(lattice, collision)
     D = len(case["domain"]["size"])
     case["boundary"] = [
         {"name": "bounce_back", "where": [face], "velocity": [0.01 * (k + 1 + a) for a in range(D)]}
@@ -103,9 +130,9 @@ def test_it_applies_half_way_walls_by_itself(lattice):
     assert not any(solver.lists[0].count for solver in whole.solvers)
 
 
-@pytest.mark.parametrize("lattice", LATTICES if ALL_COMBINATIONS else ["D2Q9", "D3Q19"])
-def test_cells_at_a_body_or_at_an_inlet_keep_their_lists(lattice):
-    case = closed(lattice)
+@pytest.mark.parametrize(("lattice", "collision"), ALL if ALL_COMBINATIONS else BESIDE)
+def test_cells_at_a_body_or_at_an_inlet_keep_their_lists(lattice, collision):
+    case = closed(lattice, collision)
     D, faces = len(case["domain"]["size"]), faces_of(case)
     case["boundary"] = [
         {"name": "equilibrium", "where": faces[:1], "rho": 1.01},
@@ -162,6 +189,31 @@ def test_a_force_by_formulas(lattice):
 
 
 @pytest.mark.parametrize(
+    ("lattice", "precision", "closure"),
+    [
+        ("D2Q9", "double", None),
+        ("D3Q19", "single", None),
+        ("D3Q19", "mixed_moments", "smagorinsky"),
+        ("D3Q27", "half", None),
+    ],
+)
+def test_bodies_that_act_in_cells(lattice, precision, closure):
+    """They have no boundary lists; the box has walls, a lid and a force."""
+    case = long(lattice, "walls", precision)
+    D = len(case["domain"]["size"])
+    case["force"] = {"name": "guo", "value": [1e-4, -2e-4, 3e-4][:D]}
+    case["body"][0]["boundary"] = {"name": "partially_saturated"}
+    if closure:
+        case["collision"]["closure"] = closure_table(closure)
+    expected = Cluster(case).start().run(5).fields("rho", "u")
+    whole = swept(case)
+    assert not whole.solvers[0].lists[0].count
+    for name, values in whole.fields("rho", "u").items():
+        assert np.abs(values - expected[name]).max() < ALLOWED.get(precision, 3e-6)
+    assert np.array_equal(swept(case, 2).state(), whole.state())
+
+
+@pytest.mark.parametrize(
     ("lattice", "precision", "tile"),
     [
         ("D3Q19", "single", Tile(16, 8, 3, 1)),
@@ -175,11 +227,16 @@ def test_a_force_by_formulas(lattice):
         ("D2Q9", "mixed_moments", Tile(16, 1, 2, 1, cells=2)),
         ("D2Q9", "half", Tile(16, 1, 3, 1, bulk=False)),
         ("D2Q9", "single", Tile(16, 1, 2, 1, cells=2)),
+        ("D2Q9 recursive_regularized", "half", Tile(16, 1, 2, 1, cells=2)),
+        ("D3Q19 recursive_regularized", "half", Tile(16, 16, 2, 1, cells=2, rows=2)),
+        ("D3Q27 recursive_regularized", "single", Tile(16, 4, 2, 1, cells=2)),
     ],
     ids=str,
 )
 def test_the_tile_does_not_show(lattice, precision, tile, monkeypatch):
-    case = long(lattice, "forced" if lattice == "D2Q9" else "walls", precision)
+    """All bits; `lattice`: also the collision, if it is another one than usual."""
+    setting = "forced" if lattice.startswith("D2Q9") else "walls"
+    case = long(*lattice.split()[:1], setting, precision, *lattice.split()[1:])
     expected = swept(case).state()
     use(monkeypatch, tile)
     assert np.array_equal(swept(case).state(), expected)

@@ -22,6 +22,9 @@ pytestmark = pytest.mark.skipif(command() is None, reason="no C++ compiler")
 FORCE = {"force": {"name": "guo", "value": [1e-4, -2e-4, 3e-4]}}
 FORMULAS = {"force": {"name": "guo", "value": ["1e-4*x*(nx-x)/nx**2", "2e-4*y/ny", "1e-4*z*y/ny"]}}
 
+BALL = {"name": "sphere", "centre": [9.3, 8.4, 3], "radius": 2.4}
+FILLED = {"label": "ball", "shape": BALL, "boundary": {"name": "partially_saturated"}}
+
 
 @pytest.fixture(autouse=True)
 def driver(monkeypatch):
@@ -36,8 +39,11 @@ def tile(tx, ty, cells, stages=1, planes=64) -> Tile:
 
 
 def moments(lattice="D3Q19", precision="single", size=(42, 9, 7), **more) -> dict:
-    tables = {"layout": {"name": "moments"}, "collision": {"name": "regularized"}}
-    return box(lattice, size, precision=PRECISIONS[precision], **tables, **more)
+    tables = {"layout": {"name": "moments"}, "collision": {"name": "regularized"}} | more
+    return box(lattice, size, precision=PRECISIONS[precision], **tables)
+
+
+RECURSIVE = {"collision": {"name": "recursive_regularized"}}
 
 
 class Recorder(EmulatedDevice):
@@ -91,6 +97,11 @@ def advanced(case: dict, steps: int) -> Cluster:
         (moments(precision="half"), tile(12, 8, 2, planes=4)),
         (moments("D3Q15", "double"), tile(12, 8, 2)),
         (moments("D3Q27"), tile(12, 8, 2)),
+        (moments(**RECURSIVE, **FORCE), tile(12, 8, 2)),
+        (moments(precision="half", **RECURSIVE), tile(12, 8, 2)),
+        (moments("D3Q27", **RECURSIVE), tile(12, 8, 2)),
+        (moments(body=[FILLED], **FORCE), tile(12, 8, 2)),
+        (moments(precision="half", body=[FILLED]), tile(16, 9, 2, stages=2, planes=3)),
     ],
     ids=lambda value: "" if isinstance(value, dict) else str(value),
 )

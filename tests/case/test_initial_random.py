@@ -51,6 +51,14 @@ def test_divergence_spectrum_and_speed(lattice):
     assert energy[:9] == pytest.approx(wanted / wanted.sum() * 0.05**2 / 2, rel=1e-10, abs=1e-18)
 
 
+def test_the_longest_wave_vectors_have_three_times_the_length_of_the_peak():
+    size = SIZES["D2Q9"]
+    found, k = waves(velocity("D2Q9", size, peak=2), size)
+    length, amplitude = np.sqrt((k**2).sum(axis=-1)), np.abs(found).max(axis=-1)
+    assert amplitude[length == 6].min() > 1e-10
+    assert amplitude[length > 6].max() < 1e-16
+
+
 def test_the_flow_does_not_depend_on_the_number_of_cells():
     """The same waves on a finer grid."""
     coarse, fine = ((24, 16, 20), (48, 32, 40))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mpilbm.codegen.sweep.messages import SHAPES, Messages
+from mpilbm.codegen.sweep.messages import SHAPES, Messages, outgoing
 from mpilbm.core.registry import make
 
 LATTICES = ("D2Q9", "D3Q19", "D3Q27")
@@ -56,3 +56,20 @@ def test_receivers_read_what_senders_store_and_pieces_do_not_overlap(lattice, sh
                 assert found % piece.width == 0
                 assert not taken & set(range(found, found + piece.width))
                 taken |= set(range(found, found + piece.width))
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("lattice", LATTICES)
+def test_the_outgoing_population_of_each_cell_is_found_where_it_was_put(lattice, shape):
+    messages = Messages(make("lattices", lattice), *shape)
+    for i in messages.moving:
+        *cases, last = outgoing(messages, i)[1:-1].split(" : ")
+        cells, texts = zip(*(case.split(" ? ") for case in [*cases, f" ? {last}"]), strict=True)
+        assert cells == (*(f"c == {cell}" for cell in range(messages.count - 1)), "")
+        for cell, text in enumerate(texts):
+            thread, target = messages.target(i, cell)
+            if thread == (0, 0):
+                assert text == f"f[{target}][{i}]"
+            else:
+                piece, k = messages.piece(i, cell)
+                assert text == f"messages[{piece.place('at', sender=True)} + {k}]"

@@ -81,6 +81,17 @@ def test_the_user_has_the_last_word():
         gpu_aware.forced({"MPILBM_GPU_MPI": "yes"})
 
 
+@pytest.mark.parametrize(("value", "answer"), [("1", True), ("0", False), (None, False)])
+def test_a_verdict_without_mpi_is_that_of_the_user(monkeypatch, value, answer):
+    monkeypatch.delenv("MPILBM_GPU_MPI", raising=False)
+    if value:
+        monkeypatch.setenv("MPILBM_GPU_MPI", value)
+    monkeypatch.setattr(launcher, "library", lambda: None)
+    found = gpu_aware.verdict.__wrapped__()
+    assert found.answer is answer
+    assert found.reason == (f"MPILBM_GPU_MPI={value}" if value else "no MPI library")
+
+
 @pytest.mark.parametrize(
     ("said", "answer", "reason"),
     [

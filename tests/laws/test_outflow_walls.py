@@ -42,6 +42,41 @@ def test_a_wall_with_too_much_outflow_gives_a_warning_and_is_unstable(lattice, r
     assert (across > 1e-4) == warned
 
 
+@pytest.mark.parametrize(
+    ("collision", "wall", "ratio", "warned"),
+    [
+        ("regularized", "bounce_back", 20, True),
+        ("regularized", "bounce_back", 4, False),
+        ("recursive_regularized", "interpolated", 20, True),
+        ("recursive_regularized", "full_way", 20, False),
+        ("recursive_regularized", "equilibrium", 20, False),
+        ("trt", "bounce_back", 20, False),
+    ],
+)
+def test_a_wall_that_slides_too_fast_gives_a_warning_and_is_unstable(
+    collision, wall, ratio, warned
+):
+    """Fluid that moves with the wall y- at 0.06; y+ is a plane of symmetry."""
+    case = {
+        "lattice": {"name": "D2Q9"},
+        "domain": {"size": [32, 16], "periodic": [True, False]},
+        "fluid": {"viscosity": 0.06 / ratio},
+        "collision": {"name": collision},
+        "precision": {"compute": "float64", "storage": "float64"},
+        "initial": {"u": [0.06, "1e-6*sin(11*x + 7*y*y)"]},
+        "boundary": [
+            {"name": wall, "where": ["y-"], "velocity": [0.06, 0]},
+            {"name": "free_slip", "where": ["y+"]},
+        ],
+        "run": {"steps": 1},
+    }
+    found = [t for t in warnings_of(parse_case(case, "test.toml")) if "along itself" in t]
+    assert bool(found) == warned
+    assert all("boundary.0.velocity" in text and "y- moves" in text for text in found)
+    across = np.abs(Cluster(case).start().run(1000).fields("u")["u"][..., 1]).max()
+    assert (across > 1e-4) == warned
+
+
 def test_outflow_conditions_and_inflow_through_walls_give_no_warning():
     steady = leaving(0.04, 0.008, wall="tamm_mott_smith")  # stable there, too
     for case in (leaving(0.04, 0.004, wall="equilibrium"), leaving(-0.04, 0.004), steady):

@@ -8,14 +8,16 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from support.addresses import names_of
+from support.equations import model
 from sympy import simplify, symbols
 
 from mpilbm.codegen.program import Access
 from mpilbm.core.registry import make, names
-from mpilbm.layouts import HERE, Layout, Place, moments
+from mpilbm.layouts import HERE, Layout, Place
 from mpilbm.layouts.cells import LISTED
 from mpilbm.layouts.grid import Grid, velocity_grid
 from mpilbm.parallel import slabs as domain
+from mpilbm.physics.algebra import populations
 from mpilbm.solver.exchange_plan import exchange_plan
 
 BOX = (5, 4, 3)  # planes, rows, nx
@@ -295,11 +297,12 @@ def test_a_listed_cell_may_lie_in_a_ghost_plane(wraps, place):
 def test_moments_hold_all_that_a_regularized_collision_leaves(lattice):
     """Populations -> what is stored -> populations, exactly; six or ten values."""
     layout, number = make("layouts", "moments"), 1 + lattice.D + lattice.D * (lattice.D + 1) // 2
+    of = model(lattice.name, "regularized")
     given = symbols(" ".join(f"m_{k}" for k in range(number)))
     density, momentum, second = given[0], given[1 : 1 + lattice.D], given[1 + lattice.D :]
-    f = moments.populations(lattice, density, momentum, second)
-    kept = layout.stored(lattice, 0, f, lambda density: 1 + density)
+    f = populations(lattice, density, momentum, second)
+    kept = layout.stored(lattice, 0, f, of)
     assert [place for place, _ in kept] == [Place(k, HERE) for k in range(number)]
     stored = dict(kept)
-    found = layout.outgoing(lattice, 0, lambda _, place: stored[place], lambda density: 1 + density)
+    found = layout.outgoing(lattice, 0, lambda _, place: stored[place], of)
     assert all(simplify(a - b) == 0 for a, b in zip(found, f, strict=True))

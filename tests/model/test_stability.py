@@ -206,6 +206,15 @@ def test_other_parameters_than_those_measured_are_said():
         assert sentence.endswith("measured with the default parameters") == said
 
 
+def test_parameters_of_what_was_not_measured_are_not_said(monkeypatch):
+    case = load_case(ROOT / "cases/taylor_green3d.toml")
+    changed = case.fluids[0].collision.model_copy(update={"magic": 0.25})
+    fluid = case.fluids[0].model_copy(update={"collision": changed})
+    monkeypatch.setattr(limits, "measured", dict)
+    sentence, _ = limits.stability(case, fluid, 0.1)
+    assert "default parameters" not in sentence
+
+
 def level_of(case):
     speed, _ = largest_speed(case)
     return limits.stability(case, case.fluids[0], speed)[1] if speed else "good"

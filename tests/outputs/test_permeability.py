@@ -16,6 +16,10 @@ HEIGHT = 5
 SLIT = HEIGHT**2 / 12 + 1 / 24  # mean of the exact profile over cell centres; the integral: h^2/12
 FORCE = {"name": "guo", "value": [1e-5, 0]}
 WALLS = [{"name": "bounce_back", "where": ["y-", "y+"]}]
+ONE_DENSITY = [
+    {"name": "bounce_back", "where": ["x-"]},
+    {"name": "equilibrium", "where": ["x+"], "rho": 1.0},
+]
 OUTPUT = {"name": "permeability", "every": 50}
 STEADY = {"every": 100, "tolerance": 1e-12, "of": "permeability"}
 
@@ -145,6 +149,8 @@ def last_of_plain(folder):
     ("change", "message"),
     [
         ({"force": None}, "driven along no axis; allowed: a constant force"),
+        ({"force": None, "domain": {"size": [10, HEIGHT]}, "boundary": ONE_DENSITY + WALLS},
+         "driven along no axis"),
         ({"force": {"name": "guo", "value": [1e-5, 1e-5]}}, "driven along x and y; allowed: a"),
         ({"force": {"name": "guo", "value": ["1e-5*sin(t)", 0]}}, "force.value is '1e-5*sin(t)'"),
         ({"boundary": [WALLS[0] | {"velocity": [0.1, 0]}]}, "'bounce_back' at y-, y+ has a veloc"),

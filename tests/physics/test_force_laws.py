@@ -1,5 +1,6 @@
 """Forces, exactly: what they give to the fluid, whatever collides it."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -22,6 +23,7 @@ from support.equations import (
 )
 from support.pairs import defined
 
+from mpilbm.codegen.model import Macroscopic
 from mpilbm.core.registry import find
 from mpilbm.physics import algebra
 
@@ -100,19 +102,54 @@ def test_offset_does_not_show(lattice, collision, force):
     assert [rho, *map(float, u)] == pytest.approx([rho_whole, *map(float, u_whole)], abs=1e-14)
 
 
+def over_lattices_and(allowed):
+    """All lattices with the collisions that are defined there and allowed."""
+    return pytest.mark.parametrize(
+        ("lattice", "collision"),
+        [
+            (lattice, name)
+            for lattice in LATTICES
+            for name in COLLISIONS
+            if allowed(find("collisions", name)) and defined(lattice, name)
+        ],
+    )
+
+
 @over_forces
-@pytest.mark.parametrize(
-    ("lattice", "collision"),
-    [
-        (lattice, name)
-        for lattice in LATTICES
-        for name in COLLISIONS
-        if find("collisions", name).second_order and defined(lattice, name)
-    ],
-)
+@over_lattices_and(lambda collision: collision.second_order)
 def test_nothing_is_left_beyond_the_second_moments(lattice, collision, force):
     """f*_i is w_i times its first three Hermite moments: all that `moments` stores."""
     fluid = Fluid(lattice, collision, force)
     f_star = fluid.collide(fluid.f())
     again = algebra.populations(fluid.lattice, *algebra.moments_of(fluid.lattice, f_star))
     assert all(vanishes(a - b) for a, b in zip(f_star, again, strict=True))
+
+
+@over_lattices_and(lambda collision: collision.recursive)
+def test_a_recursive_collision_is_rebuilt_from_its_moments(lattice, collision):
+    """f* follows from rho, u and A: all populations at once, and each of them alone."""
+    fluid = Fluid(lattice, collision)
+    one, rho, u = fluid.lattice, fluid.rho, fluid.u
+    f_star = fluid.collide(fluid.f())
+    density, _, second = algebra.moments_of(one, f_star)
+    numbered = zip(second, algebra.pairs(one.D), strict=True)
+    A = [m - rho * u[a] * u[b] for m, (a, b) in numbered]
+    together = fluid.collision.rebuilt(one, density, rho, u, A)
+    apart = fluid.collision.rebuilt(one, density, rho, u, A, only=range(one.Q))
+    for found in (together, apart):
+        assert all(fluid.vanishes(a - b) for a, b in zip(f_star, found, strict=True))
+
+
+@over_forces
+@over_lattices_and(lambda collision: collision.recursive)
+def test_the_simpler_collision_leaves_the_same_moments(lattice, collision, force):
+    """Density, momentum and second moments, with every force."""
+    fluid = Fluid(lattice, collision, force)
+    f, at = fluid.f(), Macroscopic(fluid.density, fluid.rho, fluid.u)
+    simpler = replace(fluid.model, collision=fluid.collision.up_to_second())
+    assert simpler.collision.second_order
+    left = (one.collide_at(f, at, fluid.F, fluid.rates) for one in (fluid.model, simpler))
+    found, expected = (algebra.moments_of(fluid.lattice, f_star) for f_star in left)
+    assert vanishes(found[0] - expected[0])
+    for values in zip([*found[1], *found[2]], [*expected[1], *expected[2]], strict=True):
+        assert vanishes(values[0] - values[1])

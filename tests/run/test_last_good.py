@@ -1,5 +1,7 @@
 """A run watches its flow: too fast, not finite, and where and when that began."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from support.coupled import two_fluids, walled
@@ -135,6 +137,15 @@ def test_without_memory_the_two_checks_are_reported(tmp_path, monkeypatch):
         match=rf"step 20: .*finite at step 10\); .* is no checkpoint in {tmp_path}",
     ):
         run_case(flow(100, []), tmp_path)
+
+
+@pytest.mark.parametrize(("spare", "copies"), [(1600, 1), (1599, 0)])
+def test_a_copy_takes_at_most_half_of_the_free_memory(spare, copies):
+    population = SimpleNamespace(current=lambda: {"f": np.zeros(100)})
+    given = {"diagnostics": SimpleNamespace(spare_bytes=spare), "all": [population]}
+    solver = SimpleNamespace(device=SimpleNamespace(allocate=np.empty), entry_states=[], **given)
+    context = SimpleNamespace(solver=solver, comm=Serial())
+    assert [array.shape for array in LastGood(context)._allocate()] == [(100,)] * copies
 
 
 def test_a_failure_that_a_replay_does_not_show_is_one_of_the_hardware(tmp_path, monkeypatch):

@@ -91,7 +91,7 @@ def lines(monkeypatch):
     return found
 
 
-def test_a_slow_stage_is_printed_while_it_lasts(lines, monkeypatch):
+def test_a_slow_stage_is_printed_before_it_ends(lines, monkeypatch):
     monkeypatch.setattr(progress, "SLOW_SECONDS", 0.0)
     messages = []
     with Say(Rank(0), messages).during("reading the mesh"):

@@ -78,6 +78,11 @@ def test_repairs(tmp_path, triangles, changes):
     assert not any("thin" in line for line in findings(found, tmp_path))
 
 
+def test_two_triangles_fill_a_hole_of_four_edges(tmp_path):
+    found = body(tmp_path, BOX[2:], repair=True)
+    assert found.surface.corners.shape == body(tmp_path, BOX).surface.corners.shape
+
+
 def test_the_size_is_that_of_the_repaired_surface(tmp_path):
     far = loose([200, 0, 0], [202, 0, 0], [200, 3, 1])
     found = body(tmp_path, far, repair=True, scale=None, length=16, at=[12] * 3, anchor="centre")

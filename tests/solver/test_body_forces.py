@@ -27,9 +27,9 @@ from mpilbm.view.results.run import open_run
 
 
 def on_links() -> list[str]:
-    """Boundaries of bodies."""
-    found = {name: find("boundaries", name) for name in names("boundaries")}
-    return [name for name, one in found.items() if not one.declares.normal]
+    """Boundaries of bodies that act on links."""
+    found = {name: find("boundaries", name).declares for name in names("boundaries")}
+    return [name for name, declares in found.items() if not (declares.normal or declares.in_cells)]
 
 
 def momentum(cluster: Cluster) -> np.ndarray:

@@ -12,6 +12,7 @@ from mpilbm import codegen
 from mpilbm.case.case import parse_case
 from mpilbm.codegen.program import POINTS
 from mpilbm.outputs.core.fields import filled
+from mpilbm.solver.fields import point_fields
 from mpilbm.solver.fields.point_fields import PointFields, PointSource
 from mpilbm.solver.fields.staging import Staging
 
@@ -108,6 +109,19 @@ def test_points_have_the_bits_of_the_fields(name, slabs):
         return 1
 
     assert sum(cluster.each(compare)) == slabs
+
+
+def test_derived_fields_are_computed_in_planes_with_points_alone(monkeypatch):
+    """A run ends before a plane without points, and where the scratch memory is full."""
+    diagnostics = Cluster(with_probe(CASES["2D"])).solvers[0].diagnostics
+    nodes = [(plane, 0, x) for plane in (7, 0, 6, 1, 2) for x in (0, 6)]
+    a_plane = 3 * 7 * diagnostics.dtype.itemsize
+    for planes, wanted in ((9, [(0, 3), (6, 8)]), (2, [(0, 2), (2, 3), (6, 8)])):
+        monkeypatch.setattr(point_fields, "SCRATCH_BYTES", planes * a_plane + 1)
+        runs = PointFields(diagnostics, ["vorticity"], nodes)._runs
+        assert [run.planes for run in runs] == wanted
+        cells = [end - begin for begin, end in (run.cells for run in runs)]
+        assert cells == [2 * (end - begin) for begin, end in wanted]
 
 
 def test_kernels_of_derived_fields_at_points_exist_only_if_an_output_needs_them():

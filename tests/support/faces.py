@@ -10,7 +10,11 @@ from support.slabs import PRECISIONS, box
 def on_faces() -> list[str]:
     """The boundaries of a single face; those with a normal are first."""
     declares = {name: find("boundaries", name).declares for name in names("boundaries")}
-    alone = [name for name, one in declares.items() if one.beyond is not Beyond.OPPOSITE_FACE]
+    alone = [
+        name
+        for name, one in declares.items()
+        if one.beyond is not Beyond.OPPOSITE_FACE and not one.in_cells
+    ]
     return sorted(alone, key=lambda name: not declares[name].normal)
 
 

@@ -75,7 +75,8 @@ class KernelDevice(Device):
 
     capability, processors, _fused = 75, 4, False
     vendor, kernel_options = cuda.CudaDevice.vendor, cuda.CudaDevice.kernel_options
-    compile, apply_walls = cuda.CudaDevice.compile, cuda.CudaDevice.apply_walls
+    compile, _unit = cuda.CudaDevice.compile, cuda.CudaDevice._unit
+    apply_walls = cuda.CudaDevice.apply_walls
 
     def allocate(self, count, dtype):
         return super().allocate(count, dtype).view(Array)

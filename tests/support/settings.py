@@ -61,10 +61,11 @@ OPTIONS = {
 def defined(choice: dict) -> bool:
     """Whether a combination exists.
 
-    Layouts of moments require a second-order collision, and staggered lattices a dense layout; the
-    storage "mixed" is defined by layouts of moments."""
+    Layouts of moments require a collision whose populations follow from moments up to the second
+    order, and staggered lattices a dense layout; "mixed" is a storage of layouts of moments."""
     layout, lattice = make("layouts", choice["layout"]), make("lattices", choice["lattice"])
-    whole = layout.populations or make("collisions", choice["collision"]).second_order
+    collision = make("collisions", choice["collision"])
+    whole = layout.populations or collision.second_order or collision.recursive
     found = layout.dense or not lattice.staggered
     precision = PRECISIONS[choice.get("precision", "single")]
     found = found and precision["storage"] in layout.storages

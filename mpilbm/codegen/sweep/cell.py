@@ -5,12 +5,15 @@ fma, so that all compilers round them alike.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from sympy import Symbol, expand, factor_terms, sympify
+from sympy import Symbol, collect, expand, factor, factor_terms, sympify
 from sympy.core import Add, Mul
 
 from mpilbm.codegen.model import Macroscopic, Model
+from mpilbm.codegen.partial_cell import share_text
 from mpilbm.codegen.printer import c_text, symbol
+from mpilbm.codegen.program import SHARE
 from mpilbm.codegen.values import centre
 from mpilbm.layouts import moments
 from mpilbm.model.expressions import Expression, Let
@@ -36,8 +39,10 @@ def population_lines(model: Model, load: str, wanted: list[int], sign: str = "")
     the storage. The lines of a population do not depend on which others are wanted, and so neither
     do its bits. Here j is UNIT times the momentum: the products with u then need no factor UNIT, a
     power of two, which changes no bit. `sign`: C text of 1 or -1; with -1, f_i is the population of
-    the opposite direction.
+    the opposite direction. Collisions that leave higher moments have lines of their own.
     """
+    if not model.collision.second_order:
+        return _rebuilt_lines(model, load, wanted, sign)
     lattice, D = model.lattice, model.lattice.D
     axes, names = "xyz"[:D], moments.stored_names(D)
     lines = [f"const real {name} = {load.format(k)};" for k, name in enumerate(names)]
@@ -56,6 +61,43 @@ def population_lines(model: Model, load: str, wanted: list[int], sign: str = "")
                 lines.append(line)
             done.add(line)
     return lines
+
+
+def _rebuilt_lines(model: Model, load: str, wanted: list[int], sign: str) -> list[str]:
+    """`population_lines` of Collision.rebuilt, for any collision.
+
+    All but u is in the unit of the storage. f_-i(u) = f_i(-u), so `sign` multiplies u.
+    """
+    D, factor = model.lattice.D, f"{sign} * UNIT" if sign else "UNIT"
+    names = moments.stored_names(D)
+    loads = [load.format(k) for k in range(len(names))]
+    loads[1 : 1 + D] = [f"{factor} * {value}" for value in loads[1 : 1 + D]]
+    lines = [f"const real {name} = {value};" for name, value in zip(names, loads, strict=True)]
+    density, *others = map(symbol, names)
+    rho = density
+    if model.offset:
+        lines.append("const real at_rest = R(1) / UNIT;")
+        rho = density + symbol("at_rest")
+    defined: dict[Symbol, Expression] = {}
+
+    def let(name: str, expression: Expression) -> Expression:
+        if not expression.args:
+            return expression
+        defined[symbol(name)] = expression
+        return symbol(name)
+
+    given = model.lattice, density, rho, others[:D], others[D:]
+    f = model.collision.rebuilt(*given, let=let)
+    for i in wanted:
+        defined[symbol(f"f_{i}")] = f[i]
+    needed = {symbol(f"f_{i}") for i in wanted}
+    for name in reversed(defined):
+        needed |= defined[name].free_symbols if name in needed else set()
+    return lines + [
+        f"const real {name} = {fused(value, products_last=True)};"
+        for name, value in defined.items()
+        if name in needed
+    ]
 
 
 def _population(lattice: Lattice, i: int, towards: str) -> list[str]:
@@ -115,10 +157,13 @@ def collision_lines(model: Model) -> list[str]:
             names = {name: symbol(name) for name in value.numbers}
             names |= {axis: symbol(f"cell_{axis}") for axis in value.coordinates}
             lines.append(f"const real {value.name} = {c_text(value.expression(names))};")
+    if model.body:
+        lines.append("const real fluid_part = R(1) - share;")
     for axis in axes:
         momentum = f"fma(R(0.5), scaled_{axis}, sum_{axis})" if model.half else f"sum_{axis}"
         if model.forcing:
-            lines.append(f"const real scaled_{axis} = force_{axis} * (R(1) / UNIT);")
+            part = "fluid_part * " if model.body else ""
+            lines.append(f"const real scaled_{axis} = {part}force_{axis} * (R(1) / UNIT);")
         lines.append(f"const real j_{axis} = {momentum};")
         lines.append(f"const real u_{axis} = j_{axis} * inverse, v_{axis} = u_{axis} * UNIT;")
     for a, b in tensor:
@@ -139,8 +184,8 @@ def _leaving(model: Model, let: Let) -> list[Expression]:
     """The stored values of the outgoing populations, in density, rho, u, a and the numbers.
 
     `a` are the second moments minus rho u u; all but rho and the rates are in the unit of the
-    storage. Exact, for collisions without other moments. Here u is momentum over rho; the
-    equilibrium may define its velocity differently.
+    storage. Exact, because moments above the second order do not change those below. Here u is
+    momentum over rho; the equilibrium may define its velocity differently.
     """
     lattice, D = model.lattice, model.lattice.D
     axes, tensor = "xyz"[:D], pairs(D)
@@ -153,30 +198,49 @@ def _leaving(model: Model, let: Let) -> list[Expression]:
     f = algebra.populations(lattice, density, momentum, second)
     u = model.collision.velocity([rho * v for v in u], rho)
     rates = {name: symbol(name) for name in model.collision.arguments(1.0, lattice)}
-    left = model.collide_at(f, Macroscopic(density, rho, u), force, rates, let)
+    share = symbol("share") if model.body else None
+    model = replace(model, collision=model.collision.up_to_second())
+    left = model.collide_at(f, Macroscopic(density, rho, u), force, rates, let, share)
     density, momentum, second = algebra.moments_of(lattice, left)
     momentum, second = [expand(j) for j in momentum], [expand(m) for m in second]
-    stored = moments.compress(expand(density), momentum, second, lambda _: rho)
-    stored = [expand(value / unit).subs(1 / rho, symbol("inverse")) for value in stored]
-    return [factor_terms(value) for value in stored]
+    stored = moments.compress(expand(density), momentum, second, rho)
+    stored, inverse = [expand(value / unit) for value in stored], symbol("inverse")
+    if model.body is None:
+        return [factor_terms(value.subs(1 / rho, inverse)) for value in stored]
+    a = [symbol(f"a_{axes[i]}{axes[j]}") for i, j in tensor]
+    v = [symbol(f"u_{axis}") for axis in axes]
+    known = [*a, *(v[i] * v[j] for i, j in tensor), *v]
+    stored = [collect(value, known, func=factor) for value in stored]
+    return [value.xreplace({1 / rho: inverse}) for value in stored]
 
 
-def fused(expression: Expression) -> str:
-    """C text with each added product written as an fma, from left to right."""
+def share_of(plane: str, row: str, x: str) -> str:
+    """C text of the solid share of a cell."""
+    place = f"(int64)({plane}) * {SHARE}_plane + (({row}) * {SHARE}_row + ({x}))"
+    return share_text(f"{SHARE}[{place}]")
+
+
+def fused(expression: Expression, products_last: bool = False) -> str:
+    """C text with each added product written as an fma, from left to right.
+
+    `products_last`: the other terms of a sum come first, so that no product is rounded.
+    """
     if isinstance(expression, Add):
         terms = expression.as_ordered_terms()
-        text = fused(terms[0])
+        if products_last:
+            terms.sort(key=lambda term: isinstance(term, Mul))
+        text = fused(terms[0], products_last)
         for term in terms[1:]:
             if isinstance(term, Mul):
                 first, rest = term.args[0], Mul(*term.args[1:])
-                text = f"fma({fused(first)}, {fused(rest)}, {text})"
+                factors = fused(first, products_last), fused(rest, products_last)
+                text = f"fma({factors[0]}, {factors[1]}, {text})"
             else:
-                text = f"({text} + {fused(term)})"
+                text = f"({text} + {fused(term, products_last)})"
         return text
     if isinstance(expression, Mul):
-        return " * ".join(
-            f"({fused(a)})" if isinstance(a, Add) else fused(a) for a in expression.args
-        )
+        texts = [(isinstance(a, Add), fused(a, products_last)) for a in expression.args]
+        return " * ".join(f"({text})" if is_sum else text for is_sum, text in texts)
     return c_text(expression)
 
 
@@ -225,8 +289,7 @@ class Parts:
             done |= {i, j}
             mirrored.append((i, j))
             lines.append(f"const real s_{i} = {source}[{i}] + {source}[{j}];")
-            if self.lattice.c[i][:plane] != (0,) * plane:
-                lines.append(f"const real d_{i} = {source}[{i}] - {source}[{j}];")
+            lines.append(f"const real d_{i} = {source}[{i}] - {source}[{j}];")
         still = [i for i in own if self.lattice.c[i][:plane] == (0,) * plane]
         for axes in self.in_plane(step):
             terms = [f"{source}[{i}]" for i in still] if not axes else []

@@ -6,18 +6,20 @@ to populations, populations to sums by the plane they move to, sums to moments b
 
 from pathlib import Path
 
-from sympy import sympify
+from sympy import cse, expand, numbered_symbols, sympify
 
 from mpilbm.codegen.model import Model
-from mpilbm.codegen.printer import c_text
-from mpilbm.codegen.program import Kernel, SweepSizes
+from mpilbm.codegen.printer import c_text, symbol
+from mpilbm.codegen.program import SHARE, Kernel, SweepSizes
 from mpilbm.codegen.sweep.cell import (
     Parts,
     cell_centres,
     chain,
     collision_lines,
     function,
+    fused,
     population_lines,
+    share_of,
 )
 from mpilbm.codegen.sweep.messages import Messages, by_shape, crossing, messages_text, outgoing
 from mpilbm.layouts.formats import Formats
@@ -31,20 +33,22 @@ def sweep_text(model: Model, formats: Formats, sizes: SweepSizes, kernel: Kernel
     `kernel`: the description of the generic kernel; the sweep takes the same arguments.
     """
     numbers = [a.name for a in kernel.arguments if a.type == "real"]
-    centres, parts = cell_centres(model), Parts(model.lattice)
+    values, parts = cell_centres(model), Parts(model.lattice)
+    if model.body:
+        values["share"] = share_of("plane", "row", "x")
     constants = (
         _constants(parts, sizes, kernel)
         | _tails(formats)
-        | {"NUMBERS(plane, row, x)": ", ".join(["R(0)", *numbers, *centres.values()])}
+        | {"NUMBERS(plane, row, x)": ", ".join(["R(0)", *numbers, *values.values()])}
     )
     lines = [f"#define {name} {value}" for name, value in constants.items()]
     functions = [
         _rebuild(model),
         messages_text(model),
-        bounce(parts),
+        bounce(model, parts),
         clear(parts),
         _advance(parts),
-        _finish(model, parts, [*numbers, *centres]),
+        _finish(model, parts, [*numbers, *values]),
     ]
     packets, copies, walls, *frames = (
         Path(__file__).with_name(f"{name}.h").read_text("utf-8")
@@ -66,7 +70,8 @@ def _constants(parts: Parts, sizes: SweepSizes, kernel: Kernel) -> dict[str, str
     """Constants of the lattice and of the kernel's arguments that the frame uses."""
     lattice = parts.lattice
     arguments = [
-        f"{'const ' if a.name == 'f_in' else ''}{a.type} {a.name}" for a in kernel.arguments
+        f"{'const ' if a.name in ('f_in', SHARE) else ''}{a.type} {a.name}"
+        for a in kernel.arguments
     ]
     names = [a.name for a in kernel.arguments]
     return {
@@ -136,16 +141,16 @@ def _finish(model: Model, parts: Parts, numbers: list[str]) -> str:
 FACES = ((2, 1), (2, -1), (1, 1), (1, -1), (0, 1), (0, -1))
 
 
-def bounce(parts: Parts) -> str:
-    """C function: add the populations f_opp + 2 w_i c_i . u / cs2 that half-way walls return.
+def bounce(model: Model, parts: Parts) -> str:
+    """C function: add what half-way walls return, f_opp + feq_i(1, u) - feq_opp(1, u).
 
     A link that crosses several walls belongs to the last of them. An outgoing population is in the
     messages or, if it stays in its thread, in f.
     """
-    return by_shape(parts.lattice, lambda messages: _bounce(parts, messages))
+    return by_shape(parts.lattice, lambda messages: _bounce(model, parts, messages))
 
 
-def _bounce(parts: Parts, messages: Messages) -> str:
+def _bounce(model: Model, parts: Parts, messages: Messages) -> str:
     lattice = parts.lattice
     lines = ["real sums[SUMS] = {};"]
     for face in range(len(FACES)):
@@ -160,7 +165,7 @@ def _bounce(parts: Parts, messages: Messages) -> str:
             )
             lines.append(f"  const bool own_{i} = !(later & {others});")
             lines.append(f"  real f_{i} = own_{i} ? {outgoing(messages, lattice.opp[i])} : R(0);")
-        lines += [f"  {line}" for line in _moved(lattice, face, entering)]
+        lines += [f"  {line}" for line in _moved(model, face, entering)]
         terms = {axes: _signed(parts, entering, axes) for axes in parts.sums}
         known: dict[tuple[str, ...], str] = {}
         for k, one in enumerate(terms.values()):
@@ -174,10 +179,21 @@ def _bounce(parts: Parts, messages: Messages) -> str:
     return function(f"bounce(int faces, const Walls& walls, {values})", lines)
 
 
-def _moved(lattice: Lattice, face: int, entering: list[int]) -> list[str]:
-    """C lines that add the effect of a wall's motion."""
+def _moved(model: Model, face: int, entering: list[int]) -> list[str]:
+    """C lines that add the effect of a wall's motion: 2 w_i c_i.u / cs2 and higher odd terms."""
+    lattice = model.lattice
     axes = "xyz"[: lattice.D]
     lines = [f"if (walls.moving & {1 << face}) {{"]
+    if not model.collision.equilibrium.second_order:
+        u = [symbol(f"u_{a}") for a in axes]
+        lines += [f"  const real u_{a} = (real)walls.u[{face}][{k}];" for k, a in enumerate(axes)]
+        feq = [expand(f_i) for f_i in model.collision.feq(lattice, 0, 1, u)]
+        odd = [feq[i] - feq[lattice.opp[i]] for i in entering]
+        shared, odd = cse(odd, numbered_symbols("motion_", real=True))
+        lines += [f"  const real {name} = {fused(value)};" for name, value in shared]
+        for i, value in zip(entering, odd, strict=True):
+            lines.append(f"  if (own_{i}) f_{i} += ({fused(value)}) * (R(1) / UNIT);")
+        return [*lines, "}"]
     for k, a in enumerate(axes):
         lines.append(f"  const real u_{a} = (real)walls.u[{face}][{k}] * (R(1) / UNIT);")
     for i in entering:

@@ -10,6 +10,7 @@ from pydantic import Field
 from mpilbm.core.quantity import STEPS
 from mpilbm.core.registry import Parameters
 from mpilbm.core.units import counted
+from mpilbm.physics.boundaries import in_cells
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case
@@ -116,6 +117,16 @@ def largest_plane(case: "Case") -> int:
 def chosen_bodies(case: "Case", labels: tuple[str, ...]) -> tuple[int, ...]:
     """Numbers of the bodies with these labels; without labels of all."""
     return tuple(k for k, body in enumerate(case.bodies) if not labels or body.label in labels)
+
+
+def parts_problems(case: "Case", bodies: tuple[int, ...], key: str) -> list[str]:
+    """Bodies that act in cells, of whose forces only the sum is known; `key`: what needs parts."""
+    labels = [case.bodies[k].label for k in bodies if k in in_cells(case)]
+    return [
+        f"{key}: body '{label}' acts in cells, where pressure and stress on its surface are not "
+        "known; allowed: bodies with links, such as with the boundary bounce_back"
+        for label in labels
+    ]
 
 
 def body_problems(case: "Case", labels: tuple[str, ...]) -> list[str]:

@@ -16,7 +16,7 @@ from mpilbm.core.quantity import WETTING
 from mpilbm.core.registry import Parameters
 from mpilbm.core.units import counted
 from mpilbm.model.case import Case
-from mpilbm.model.cell import Cell
+from mpilbm.model.cell import Cell, PartialCell
 from mpilbm.model.expressions import Expression, Incoming
 from mpilbm.model.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 from mpilbm.physics.boundary_capabilities import Beyond, Capabilities, EdgeRank, FaceFlow, Reads
@@ -186,6 +186,21 @@ class Condition(Parameters):
         """
         raise NotImplementedError
 
+    def collided(self, cell: PartialCell) -> list[Expression]:
+        """The Q outgoing populations of a cell; of a boundary that acts in cells, see Capabilities.
+
+        mpilbm/model/cell.py describes `cell`. The result depends on values of this cell alone, and
+        conserves its mass.
+        """
+        raise NotImplementedError
+
+    def taken(self, cell: PartialCell) -> list[Expression]:
+        """The momentum, D expressions, that `collided` takes from the fluid: the force on the body.
+
+        Without the momentum that the force of the case adds.
+        """
+        raise NotImplementedError
+
     def problems(self, case: Case) -> list[str]:
         """Errors: an unsupported lattice, invalid formulas, values out of range, wrong lengths."""
         found = []
@@ -243,6 +258,11 @@ def key_of(name: str) -> str:
 def by_axis(name: str, vector: Sequence[Given] | str) -> dict[str, Given]:
     """The components of a vector by name: {name_x: …, name_y: …}."""
     return {f"{name}_{axis}": value for axis, value in zip("xyz", vector, strict=False)}
+
+
+def in_cells(case: Case) -> tuple[int, ...]:
+    """Numbers of the bodies whose boundary acts in cells, see Capabilities."""
+    return tuple(k for k, b in enumerate(case.bodies) if b.boundary.capabilities.in_cells)
 
 
 AnyCondition = TypeVar("AnyCondition", bound=Condition)

@@ -5,7 +5,9 @@ To add an operator, write one file with a class derived from `Collision` and
 linear.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
@@ -14,6 +16,7 @@ from mpilbm.core.formulas.functions import unnamed
 from mpilbm.core.registry import Choice, Parameters, find, make, names
 from mpilbm.model.case import Case
 from mpilbm.model.expressions import Expression, Let, Populations, Rates, Vector
+from mpilbm.physics.algebra import pairs, populations
 from mpilbm.physics.closures import Closure
 from mpilbm.physics.equilibria import Equilibrium
 from mpilbm.physics.lattices import Lattice, undefined
@@ -57,7 +60,11 @@ class Collision(Parameters):
     shear_rate: ClassVar[str | None] = None  # rate that a closure changes; None: no closures
     numbers: ClassVar[tuple[str, ...]] = ()  # fields that are arguments of the kernel
     second_order: ClassVar[bool] = False  # f* has no moments above the second order
+    recursive: ClassVar[bool] = False  # `rebuilt` computes those that it has
     keeps_walls: ClassVar[bool] = False  # no viscosity moves half-way walls in creeping flow
+    # speed, in viscosities, of a half-way wall along itself above which fluid that moves with it is
+    # unstable: a wave of two cells grows (measured on D2Q9, D3Q19 and D3Q27)
+    fastest_wall: ClassVar[float] = inf
     needs_isotropy: ClassVar[int] = 4
     linear: ClassVar[bool] = True  # whether f* = f + F - R(d) with R of `relax`
     lattices: ClassVar[tuple[str, ...] | None] = None  # allowed lattices; None: all
@@ -134,6 +141,12 @@ class Collision(Parameters):
         assert self.shear_rate, "`problems` refuses a closure of a collision without this rate"
         return {**rates, self.shear_rate: omega}
 
+    def stress_rate(self, rates: Rates) -> Expression:
+        """The rate 1 / tau at which the shear stress relaxes, from the rates by name."""
+        if self.shear_rate is None:
+            raise NotImplementedError(f"{self.name}: stress_rate")
+        return rates[self.shear_rate]
+
     def relax(self, lattice: Lattice, d: Populations, *_: Any, **rates: Any) -> list[Expression]:
         """Return R(d), Q expressions, from the Q deviations d = f - feq + F/2."""
         raise NotImplementedError
@@ -148,6 +161,32 @@ class Collision(Parameters):
     def velocity(self, momentum: Vector, rho: Expression) -> list[Expression]:
         """The velocity u, D expressions, from the momentum per volume."""
         return self.equilibrium.velocity(momentum, rho)
+
+    def rebuilt(
+        self,
+        lattice: Lattice,
+        density: Expression,
+        rho: Expression,
+        u: Vector,
+        A: Sequence[Expression],
+        only: Iterable[int] | None = None,
+        let: Let = unnamed,
+    ) -> list[Expression]:
+        """Return populations f* from their own moments, without a force.
+
+        `u` = sum_i c_i f_i / rho (D expressions), `A` the second Hermite moments less rho u u, in
+        the order of `pairs`. Returns the populations of all directions, or of those in `only`;
+        `let` as in `collide`. All higher moments are zero here, as `second_order` requires; a
+        collision with `recursive = True` overrides this method.
+        """
+        momentum = [rho * u_a for u_a in u]
+        of_axes = zip(A, pairs(lattice.D), strict=True)
+        second = [value + momentum[a] * u[b] for value, (a, b) in of_axes]
+        return populations(lattice, density, momentum, second, only)
+
+    def up_to_second(self) -> "Collision":
+        """A collision whose f* has the same moments up to the second order, by less arithmetic."""
+        return self
 
     def collide(
         self,

@@ -41,6 +41,10 @@ class Entropic(Collision):
         """beta = 1 / (2 nu / cs2 + 1)."""
         return {"beta": 1 / (2 * nu / float(lattice.cs2) + 1)}
 
+    def stress_rate(self, rates: Rates) -> Expression:
+        """2 beta = 1 / tau."""
+        return 2 * rates["beta"]
+
     def collided(self, cell: CellState, rates: Rates, let: Let) -> list[Expression]:
         """Return f - alpha beta (f - feq); `source` is None, see `forces`."""
         f, w, rest = cell.f, cell.lattice.w, let("rest", cell.rho - cell.density)

@@ -35,6 +35,10 @@ class KBC(Collision):
         """beta = 1 / (2 nu / cs2 + 1)."""
         return {"beta": 1 / (2 * nu / float(lattice.cs2) + 1)}
 
+    def stress_rate(self, rates: Rates) -> Expression:
+        """2 beta = 1 / tau."""
+        return 2 * rates["beta"]
+
     def collided(self, cell: CellState, rates: Rates, let: Let) -> list[Expression]:
         """Return f + F - beta (2 s + gamma h), with s + h = f - feq + F/2."""
         lattice, f, density, rho = cell.lattice, cell.f, cell.density, cell.rho

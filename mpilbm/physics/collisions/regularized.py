@@ -21,6 +21,7 @@ class Regularized(Collision):
     """
 
     second_order = True
+    fastest_wall = 5
     shear_rate = "omega"
 
     def rates(self, nu: float, lattice: Lattice) -> dict[str, float]:

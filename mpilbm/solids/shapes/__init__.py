@@ -17,7 +17,7 @@ from mpilbm.core.registry import Parameters
 from mpilbm.core.units import counted
 from mpilbm.model.case import Case
 from mpilbm.model.findings import Finding
-from mpilbm.solids import Floats, periodic_images
+from mpilbm.solids import Floats, cut_cells, periodic_images
 from mpilbm.solids.periodic_images import Corners, ShapeInBox, bisected
 
 ALONG = 256  # points along a projection
@@ -88,6 +88,19 @@ class Shape(Parameters):
         bisection, which finds one of the surfaces if there are several.
         """
         return bisected(self.inside, points, step)
+
+    def share(self, points: NDArray[Any]) -> Floats:
+        """Return the share of the unit cell around each point that is in the shape, (n,), 0 to 1.
+
+        points: (D, n). Computed from the plane through the points where the axes of a cell meet the
+        surface; exact for planes. A part of the shape that contains neither the centre nor a corner
+        of a cell is not found.
+        """
+        found = np.broadcast_to(self.inside(*points), points.shape[1:]).astype(float)
+        cut = np.flatnonzero(cut_cells.around_cells(self.inside, points))
+        plane = cut_cells.plane_through(self.inside, points[:, cut])
+        found[cut] = cut_cells.share_behind(*plane)
+        return found
 
     def first(self, points: NDArray[Any], step: NDArray[Any]) -> Floats:
         """Return q, (n,), 0 <= q <= 1, of the first sheet at points + q * step; nan without one.

@@ -1,14 +1,17 @@
 """The box; in 2D the rectangle."""
 
 from functools import reduce
-from operator import and_
+from operator import and_, mul
 from typing import Annotated, Any
 
+from numpy.typing import NDArray
 from pydantic import Field
 
 from mpilbm.core.quantity import LENGTH
 from mpilbm.core.registry import register
 from mpilbm.model.case import Case
+from mpilbm.solids import Floats
+from mpilbm.solids.cut_cells import overlap
 from mpilbm.solids.shapes import Corners, Shape
 
 
@@ -27,6 +30,11 @@ class Box(Shape):
         """Lower <= x < upper."""
         sides = zip((x, y) if z is None else (x, y, z), self.lower, self.upper, strict=True)
         return reduce(and_, [(lower <= at) & (at < upper) for at, lower, upper in sides])
+
+    def share(self, points: NDArray[Any]) -> Floats:
+        """The product of the overlaps along the axes: exact."""
+        sides = zip(points, self.lower, self.upper, strict=True)
+        return reduce(mul, (overlap(*side) for side in sides))
 
     def bounds(self) -> Corners:
         """The two corners."""

@@ -4,11 +4,14 @@ from math import inf
 from typing import Annotated, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from mpilbm.core.quantity import LENGTH
 from mpilbm.core.registry import register
 from mpilbm.model.case import Case
+from mpilbm.solids import Floats
+from mpilbm.solids.cut_cells import SMALL, overlap, share_behind
 from mpilbm.solids.shapes import Corners, Shape, along_and_across, around, number_of, wrong_axis
 
 
@@ -36,6 +39,18 @@ class Cylinder(Shape):
         along, squares = along_and_across(points, self.centre, self.axis)
         result = squares <= self.radius * self.radius
         return result if self.length is None else result & (abs(along) <= self.length / 2)
+
+    def share(self, points: NDArray[Any]) -> Floats:
+        """The share of the disc, see `sphere`, times the part of the cell between both ends."""
+        offset = points - np.reshape(self.centre, (-1, 1))
+        axis = None if len(points) == 2 else number_of(self.axis)
+        across = offset if axis is None else np.delete(offset, axis, axis=0)
+        far = np.sqrt((across**2).sum(axis=0))
+        distance = far - self.radius + 1 / (24 * self.radius)
+        found = share_behind(distance, across / np.maximum(far, SMALL))
+        if axis is None or self.length is None:
+            return found
+        return found * overlap(offset[axis], -self.length / 2, self.length / 2)
 
     def bounds(self) -> Corners:
         """centre ± radius, along the axis centre ± length/2."""

@@ -1,13 +1,17 @@
 """The half space; in 2D the half plane."""
 
-from math import inf
+from math import hypot, inf
 from typing import Annotated, Any
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from mpilbm.core.quantity import LENGTH
 from mpilbm.core.registry import register
 from mpilbm.model.case import Case
+from mpilbm.solids import Floats
+from mpilbm.solids.cut_cells import share_behind
 from mpilbm.solids.shapes import Corners, Shape
 
 
@@ -31,6 +35,12 @@ class HalfSpace(Shape):
         points = (x, y) if z is None else (x, y, z)
         triples = zip(points, self.point, self.normal, strict=True)
         return sum((x - p) * n for x, p, n in triples) <= 0
+
+    def share(self, points: NDArray[Any]) -> Floats:
+        """That of the plane: exact."""
+        normal = np.reshape(self.normal, (-1, 1)) / hypot(*self.normal)
+        distance = ((points - np.reshape(self.point, (-1, 1))) * normal).sum(axis=0)
+        return share_behind(distance, np.broadcast_to(normal, points.shape))
 
     def bounds(self) -> Corners:
         """Infinite, except where the plane is perpendicular to an axis."""

@@ -1,9 +1,10 @@
 """The body whose surface a file of triangles describes."""
 
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from math import inf
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,21 +17,30 @@ from mpilbm.core.units import LENGTH
 from mpilbm.model.case import Case
 from mpilbm.model.findings import Finding
 from mpilbm.solids import Floats
+from mpilbm.solids.cut_cells import SMALL, share_behind
 from mpilbm.solids.periodic_images import counted
 from mpilbm.solids.shapes import Corners, Flow, Shape
 from mpilbm.solids.surfaces import examine, findings, read, triangles
+from mpilbm.solids.surfaces.nearest import divided, from_surface
 from mpilbm.solids.surfaces.surface import Surface
 from mpilbm.solids.surfaces.triangles import Triangles
 
+NEAR = 0.87  # cells from the centre of a cell to its corners
 LARGEST = 1e9  # cells, with positions to 1e-7
 
 
-class Loaded(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Loaded:
     """A surface in the box, a sentence on how it was repaired (or an empty one), and if closed."""
 
     surface: Surface
     repaired: str
     closed: bool
+
+    @cached_property
+    def pieces(self) -> Floats:
+        """The triangles, divided for `from_surface`."""
+        return divided(self.surface.corners)
 
 
 @register("shapes", "mesh")
@@ -182,6 +192,23 @@ class Mesh(Shape):
         """Return q of the first intersection of each link with the surface; nan without one."""
         missing = ((0, 3 - len(points)), (0, 0))
         return self.surface.crossing(np.pad(points, missing), np.pad(step, missing))
+
+    def share(self, points: NDArray[Any]) -> Floats:
+        """From the plane through the nearest point of the surface, normal to the way to it.
+
+        In 2D from the planes of Shape.share.
+        """
+        if len(points) == 2:
+            return super().share(points)
+        solid = np.broadcast_to(self.inside(*points), points.shape[1:])
+        away = from_surface(self.loaded.pieces, points, NEAR)
+        far = np.sqrt((away**2).sum(axis=0))
+        near = np.flatnonzero(np.isfinite(far))
+        side = np.where(solid[near], -1.0, 1.0)
+        normal = side * away[:, near] / np.maximum(far[near], SMALL)
+        found = solid.astype(float)
+        found[near] = share_behind(side * far[near], normal)
+        return found
 
     def bounds(self) -> Corners:
         """The bounding box; infinite if the fluid is inside."""

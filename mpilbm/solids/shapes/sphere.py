@@ -3,11 +3,14 @@
 from typing import Annotated, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from mpilbm.core.quantity import LENGTH
 from mpilbm.core.registry import register
 from mpilbm.model.case import Case
+from mpilbm.solids import Floats
+from mpilbm.solids.cut_cells import SMALL, share_behind
 from mpilbm.solids.shapes import Corners, Shape, around
 
 
@@ -26,6 +29,17 @@ class Sphere(Shape):
         points = (x, y) if z is None else (x, y, z)
         squares = [(p - c) ** 2 for p, c in zip(points, self.centre, strict=True)]
         return sum(squares) <= self.radius * self.radius
+
+    def share(self, points: NDArray[Any]) -> Floats:
+        """From the plane at |x - centre| = radius - (D - 1) / (24 radius).
+
+        This is where a plane cuts the same volume as the sphere, on average over the cells, to
+        order radius^-4.
+        """
+        offset = points - np.reshape(self.centre, (-1, 1))
+        far = np.sqrt((offset**2).sum(axis=0))
+        distance = far - self.radius + (len(points) - 1) / (24 * self.radius)
+        return share_behind(distance, offset / np.maximum(far, SMALL))
 
     def bounds(self) -> Corners:
         """centre ± radius."""

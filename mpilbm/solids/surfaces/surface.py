@@ -80,17 +80,17 @@ def _near(triangles: Floats, lines: Floats) -> Iterator[tuple[Ints, Ints]]:
     order = np.argsort(key, kind="stable")
     keys, start = np.unique(key[order], return_index=True)
     ends = np.append(start[1:], order.size)
-    for mine, k in _expanded(count[0] * count[1]):
+    for mine, k in expanded(count[0] * count[1]):
         u = begin[0, mine] + k // count[1, mine] - first[0]
         wanted = u * width + begin[1, mine] + k % count[1, mine] - first[1]
         at = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
         found = np.flatnonzero(keys[at] == wanted)
         at, mine = at[found], mine[found]
-        for part, number in _expanded(ends[at] - start[at]):
+        for part, number in expanded(ends[at] - start[at]):
             yield mine[part], order[start[at[part]] + number]
 
 
-def _expanded(counts: Ints) -> Iterator[tuple[Ints, Ints]]:
+def expanded(counts: Ints) -> Iterator[tuple[Ints, Ints]]:
     """Yield blocks (index, k) with k = 0 … counts[index] - 1 for each index, of about PAIRS."""
     some = np.flatnonzero(counts)
     total = np.cumsum(counts[some])

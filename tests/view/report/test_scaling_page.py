@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from support.browser import require_readable, with_browser
@@ -171,6 +172,20 @@ def test_nothing_lies_outside_the_axes():
     assert low < 100 * 0.3 * 0.8
     assert high > 100 * 1.2 * 1.1
     assert low > 0
+
+
+def test_the_axis_fits_the_points():
+    (panel,) = figures.weak(series([weak_row(0.97, (0.99, 1.01), link=None)])).figure.axes
+    low, high = panel.get_ylim()
+    assert 90 < low < 96
+    assert 100 < high < 105
+
+
+def test_a_model_of_two_numbers_of_ranks_is_drawn():
+    panel = SimpleNamespace(plot=lambda *_, **__: None)
+    for ranks, wanted in ((64, [64, 128]), (128, [])):
+        (each,) = series([row(ranks, 0.002, 0.9, nodes=2)])
+        assert figures._model_line(panel, each, {"color": "k"}, lambda _, n: n) == wanted
 
 
 def test_error_bars_are_those_of_the_repeats():

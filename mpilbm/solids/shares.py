@@ -1,0 +1,69 @@
+"""The solid share of each cell, for bodies whose boundary acts in cells instead of on links."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpilbm.model.case import Case
+from mpilbm.parallel.slabs import Slab
+from mpilbm.solids import Floats
+from mpilbm.solids.masks import load_mask
+from mpilbm.solids.solid_cells import centres_around
+
+WHOLE = 255  # the stored share of a cell that is solid as a whole
+
+Part = tuple[tuple[slice, ...], Floats]  # part of an array of cells, and shares there
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """The solid shares of the cells of a slab.
+
+    share  uint8 (planes, rows, nx), the share times WHOLE
+    body   uint8 or uint16 (planes, rows, nx), 1 + the number of the body with the largest share,
+           the last of several; 0 where the share is 0
+    """
+
+    share: NDArray[np.uint8]
+    body: NDArray[Any]
+
+    @classmethod
+    def find(cls, case: Case, slab: Slab, solid: NDArray[Any]) -> "Shares":
+        """The shares of all bodies whose boundary acts in cells.
+
+        solid: (planes, rows, nx), the bodies of the cells, see Geometry. Shares of several bodies
+        are added, at most to 1. Cells of other bodies have the share 0.
+        """
+        total = np.zeros(solid.shape, np.float32)
+        largest, body = np.zeros_like(total), np.zeros_like(solid)
+        others = [0]
+        for k, each in enumerate(case.bodies):
+            if not each.boundary.capabilities.in_cells:
+                others.append(k + 1)
+                continue
+            for where, share in _parts(case, k, slab):
+                total[where] += share
+                more = (share > 0) & (share >= largest[where])
+                np.copyto(body[where], k + 1, where=more)
+                np.copyto(largest[where], share, where=more)
+        total[np.isin(solid, others[1:])] = 0
+        share = np.rint(WHOLE * np.minimum(total, 1)).astype(np.uint8)
+        body[share == 0] = 0
+        return cls(share, body)
+
+
+def _parts(case: Case, number: int, slab: Slab) -> Iterator[Part]:
+    """The shares of a body in parts of a slab; those of its images are added."""
+    body, begin, end = case.bodies[number], slab.begin, slab.end
+    if body.shape is None:
+        assert body.mask is not None  # a body has a shape or a mask
+        solid = load_mask(body.mask, case, begin, end, f"body.{number}.mask")
+        yield (slice(None),), solid.astype(float)
+        return
+    for image in body.shape.in_box(case.domain).images:
+        for where, size, points in centres_around(image, case, begin, end):
+            at = np.stack([np.broadcast_to(x, size).reshape(-1) for x in points]).astype(float)
+            yield where, image.share(at).reshape(size)

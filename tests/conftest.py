@@ -6,9 +6,10 @@ They follow the flags of kernels in C; those that precede them are words of $CC,
 CUDA text that is compiled as C++ (see support/emulated_device.py). The full product of options
 (MPILBM_TEST_ALL) uses the flags of the package alone.
 
-A kernel text is compiled in two units, not in the ten to fifteen of the package: each of them takes
-longer to read the definitions that all share than to compile its kernels with -O0. The units of the
-package are those of backends/test_units.py, of `optimised` and of commands that tests start.
+A kernel text is compiled in one unit, not in the ten to fifteen of the package: each of them takes
+longer to read the definitions that all share than to compile its kernels with -O0, and other tests
+use the other cores. The units of the package are those of backends/test_units.py, of `optimised`
+and of commands that tests start.
 """
 
 import os
@@ -36,7 +37,7 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     compiler.FLAGS = FLAGS + tuple(config.getoption("--kernel-flags").split())
     if not os.environ.get("MPILBM_TEST_ALL"):
-        units.label = lambda kernel: "collide" if kernel.phase == "collide" else "other"
+        units.label = lambda kernel: ""
 
 
 @pytest.fixture

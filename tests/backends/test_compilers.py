@@ -139,7 +139,7 @@ OPTIMISED = [
 
 @pytest.mark.parametrize("choice", OPTIMISED, ids="-".join)
 def test_optimising_changes_no_bit(choice, monkeypatch, request):
-    """Hence other tests may compile their kernels with -O0, in two units (tests/conftest.py)."""
+    """Hence other tests may compile their kernels with -O0, in one unit (tests/conftest.py)."""
     flags = [flag for flag in compiler.FLAGS if flag != "-O0"]
     states = []
     for last in ("-O0", "-O3"):

@@ -1,28 +1,27 @@
 """The CUDA text does what the C text does: compiled for a CPU, launched as on a GPU.
 
-Minutes of CPU time: the kernels of a case are compiled in C and in C++, two seconds without cache.
+A minute of CPU time: the kernels of some 60 cases are generated, and compiled in C and in C++.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
 import pytest
-from support.body_forces import flow as around_bodies
-from support.body_forces import rotor, sample
-from support.emulated_device import EmulatedDevice, Module, build, command
+from support.body_forces import sample
+from support.coupled import state
+from support.device_flows import COUPLED, FLOWS, assert_same_flow, assert_same_statistics
+from support.emulated_device import EmulatedDevice, Module, command
 from support.faces import NAMES as NAMED
 from support.faces import closed, four_faces
 from support.pairs import label
 from support.row_ends import CASES as ROW_ENDS
 from support.row_ends import U
-from support.sampled_flows import FLOWS, KINDS, means, sampled, with_statistics
-from support.settings import DEVICE_CASES, tables
+from support.sampled_flows import FLOWS as SAMPLED
+from support.sampled_flows import KINDS
+from support.settings import DEVICE_CASES, OPTIONS, tables
 from support.slabs import PRECISIONS, Cluster, assert_same
-from support.walls import CENTRAL, QUADRATIC, rocks
 
 from mpilbm import codegen
-from mpilbm.backends.cpu import Cpu
 from mpilbm.backends.gpu import launch as launch_shapes
 from mpilbm.case.case import parse_case
 from mpilbm.core.registry import find, names
@@ -36,19 +35,10 @@ def few_planes(monkeypatch):
     monkeypatch.setattr(launch_shapes, "GRID_LIMIT", 8)
 
 
-def compile_both(case: dict) -> None:
-    """For the cache, side by side."""
-    program = codegen.generate(parse_case(case, "test.toml"))
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda make: make(), [partial(build, program.text),
-                                            partial(Cpu().open().compile, program)]))  # fmt: skip
-
-
 @pytest.mark.parametrize("choice", DEVICE_CASES, ids=label)
 def test_it_does_what_the_c_text_does(choice):
     """Bit for bit, after an odd and an even number of steps, on one slab and on two."""
     case = tables(**choice)
-    compile_both(case)
     cpu = Cluster(case).start().run(3)
     whole = Cluster(case, 1, EmulatedDevice).start().run(3)
     assert_same(cpu, whole)
@@ -64,17 +54,15 @@ def test_walls_return_at_the_ends_of_rows_as_in_the_c_text(name, nx):
     size, boundary, more = ROW_ENDS[name]
     more = {"precision": PRECISIONS["single"]} | more
     case = closed("D2Q9", [nx or size[0], size[1]], boundary, layout={"name": "ab"}, **U, **more)
-    compile_both(case)
     cpu, gpu = Cluster(case, 2), Cluster(case, 2, EmulatedDevice)
     assert_same(cpu.start().run(3), gpu.start().run(3))
 
 
 @pytest.mark.parametrize("streaming", ["ab", "esopull"])
 def test_nodes_stream_as_in_the_c_text(streaming):
-    case = tables("D2Q9", "indirect", "trt", "walls", "half")
+    case = tables("D2Q9", "indirect", "trt", "walls", "mixed")
     case["layout"]["streaming"] = streaming
     case["domain"]["size"] = [270, 7]  # two blocks of nodes
-    compile_both(case)
     cpu, gpu = Cluster(case, 2), Cluster(case, 2, EmulatedDevice)
     assert_same(cpu.start().run(3), gpu.start().run(3))
 
@@ -91,23 +79,14 @@ def test_quick_quotients_and_logarithms_change_little(collision):
     assert np.abs(found - expected).max() < 1e-6
 
 
-@pytest.mark.parametrize("size", [[270, 3, 4], [70, 9, 2]], ids=str)
-def test_several_blocks_along_x_and_along_the_rows(size):
-    case = tables("D3Q19", "esopull", "bgk", "periodic", "single")
-    case["domain"]["size"] = size
-    assert max(launch_shapes.launch_shape("cells", *size[:2], 0, 1)[0][:2]) > 1
-    cpu, gpu = Cluster(case), Cluster(case, 1, EmulatedDevice)
-    assert_same(cpu.start().run(2), gpu.start().run(2))
-
-
-POPULATIONS = [name for name in names("layouts") if find("layouts", name).populations]
+POPULATIONS = [name for name in OPTIONS["layout"] if find("layouts", name).populations]
 
 
 @pytest.mark.parametrize("precision", ["half", "single"])
 @pytest.mark.parametrize("layout", POPULATIONS)
 def test_pairs_of_cells_are_two_cells(layout, precision):
     """Rows of a single cell, of one pair, of a whole block, of several with an odd cell."""
-    case = tables("D2Q9", layout, "regularized", "periodic", precision)
+    case = tables("D2Q9", layout, "trt", "periodic", precision)
     for nx in (1, 2, 3, 64, 515):
         case["domain"]["size"] = [nx, 4]
         cpu, gpu = Cluster(case), Cluster(case, 1, EmulatedDevice)
@@ -143,14 +122,14 @@ def test_coordinates_are_those_of_each_cell_of_a_pair(layout):
 def test_layouts_agree_where_products_are_fused(precision):
     """With fused multiply-add all layouts give the same bits, and not those without it."""
 
-    def state(layout, fused):
+    def found(layout, fused):
         case = tables("D2Q9", layout, "trt", "periodic", precision)
         case["domain"]["size"] = [67, 4]
         return Cluster(case, 1, partial(EmulatedDevice, fused=fused)).start().run(5).state()
 
-    fused = [state(layout, True) for layout in POPULATIONS]
+    fused = [found(layout, True) for layout in POPULATIONS]
     assert all(np.array_equal(each, fused[0]) for each in fused)
-    assert not np.array_equal(fused[0], state(POPULATIONS[0], False))
+    assert not np.array_equal(fused[0], found(POPULATIONS[0], False))
 
 
 # Each thread of a tile loads a cell; those inside the tile's frame add their four neighbours.
@@ -207,70 +186,53 @@ def test_a_barrier_where_threads_run_one_by_one(tmp_path, monkeypatch, capfd):
     assert "one by one" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("flow", FLOWS)
-def test_statistics_add_what_the_c_text_adds(flow):
-    """Sums of cells, columns and rows, in every bit."""
-    case = FLOWS[flow]()
-    compile_both(case)
+@pytest.mark.parametrize("name", FLOWS)
+def test_walls_forces_and_sums_are_those_of_the_c_text(name):
+    """The start, and the state, fields, statistics, forces on bodies and flux of some steps."""
+    assert_same_flow(FLOWS[name](), EmulatedDevice)
+
+
+@pytest.mark.parametrize("name", COUPLED)
+def test_coupled_fluids_are_those_of_the_c_text(name):
+    clusters = [Cluster(COUPLED[name](), 2, device) for device in (None, EmulatedDevice)]
+    for each in clusters:
+        each.start().run(2)
+    assert np.array_equal(*map(state, clusters))
+    expected, found = (each.fields("rho", "u") for each in clusters)
+    for field, values in expected.items():
+        assert np.array_equal(found[field], values)
+    for kind in KINDS if clusters[0].case.needs.sampled else ():
+        assert_same_statistics(clusters, kind)
+
+
+@pytest.mark.parametrize("flow", ["two arrays", "nodes", "staggered"])
+def test_statistics_of_planes_with_rows(flow):
+    """Sums of cells, columns and rows in three dimensions, in every bit."""
+    clusters = [Cluster(SAMPLED[flow](), 2, device) for device in (None, EmulatedDevice)]
+    for each in clusters:
+        each.start()
     for kind in KINDS:
-        cpu, gpu = (Cluster(case, 2, device).start() for device in (None, EmulatedDevice))
-        pairs = zip(sampled(gpu, kind, 2), sampled(cpu, kind, 2), strict=True)
-        for found, expected in pairs:
-            found, expected = (each.read(0, each.planes) for each in (found, expected))
-            assert np.array_equal(found, expected), kind
-
-
-@pytest.mark.parametrize("layout", ["aa", "indirect", "moments"])
-def test_sums_for_the_permeability_are_those_of_the_c_text(layout):
-    """In every bit, after an odd and an even number of steps."""
-    case = around_bodies(
-        "D3Q19",
-        layout={"name": layout},
-        collision={"name": "regularized" if layout == "moments" else "trt"},
-        force={"name": "guo", "value": [1e-5, 0, 0]},
-        precision=PRECISIONS["single"],
-        output=[{"name": "permeability", "every": 1}],
-    )
-    compile_both(case)
-    for steps in (2, 3):
-        found, expected = (
-            Cluster(case, 2, device).start().run(steps).each(lambda s: s.diagnostics.start_flux()())
-            for device in (EmulatedDevice, None)
-        )
-        assert np.array_equal(np.concatenate(found), np.concatenate(expected))
-
-
-@pytest.mark.parametrize("flow", ["two arrays", "nodes", "planes of a row"])
-def test_means_of_cells_are_those_of_the_c_text(flow):
-    case = FLOWS[flow]()
-    compile_both(case)
-    clusters = [Cluster(case, 2, device).start() for device in (None, EmulatedDevice)]
-    for k, kept in enumerate(zip(*(sampled(each, "cells", 3) for each in clusters), strict=True)):
-        found, expected = (
-            means(each.solvers[k], of) for each, of in zip(clusters, kept, strict=True)
-        )
-        for name, values in expected.items():
-            assert np.array_equal(found[name], values, equal_nan=True), name
-        merged = (each.over_planes(None) for each in kept)
-        assert all(np.array_equal(*each) for each in zip(*merged, strict=True))
+        assert_same_statistics(clusters, kind)
 
 
 @pytest.mark.parametrize("size", [[270, 5, 3], [60, 19, 3]], ids=str)
-@pytest.mark.parametrize("kind", KINDS)
-def test_statistics_of_long_rows_and_of_many(kind, size):
-    """Several blocks along x, and several rows in each part of a plane."""
-    case = with_statistics(tables("D3Q19", "ab", "bgk", "periodic", "single"))
+def test_several_blocks_along_x_and_along_the_rows(size):
+    """The state, and statistics with several rows in each part of a plane."""
+    case = SAMPLED["two arrays"]()
     case["domain"]["size"] = size
-    cpu, gpu = (Cluster(case, 1, device).start() for device in (None, EmulatedDevice))
-    found, expected = (sampled(each, kind, 2)[0].read(0, 3) for each in (gpu, cpu))
-    assert np.array_equal(found, expected)
+    case["body"][0]["shape"] |= {"centre": [20, 2.5, 1.5], "radius": 1.2}
+    assert max(launch_shapes.launch_shape("cells", *size[:2], 0, 1)[0][:2]) > 1
+    clusters = [Cluster(case, 1, device).start() for device in (None, EmulatedDevice)]
+    for kind in KINDS:
+        assert_same_statistics(clusters, kind)
+    assert_same(*clusters)
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 5), (700, 7), (293, 7), (2049, 1)])
 @pytest.mark.parametrize("device", [None, EmulatedDevice], ids=["C", "CUDA"])
 def test_rows_of_a_plane_are_added_in_their_order(device, rows, columns):
     """More rows than a block fetches at once; one column is a maximum."""
-    (solver,) = Cluster(tables("D2Q9", "ab", "bgk", "periodic", "single"), 1, device).solvers
+    (solver,) = Cluster(tables("D2Q9", "ab", "trt", "periodic", "single"), 1, device).solvers
     values = np.random.default_rng(4).standard_normal((6, rows, columns))
     made, found = solver.device.upload(values), solver.device.allocate(6 * columns, "float64")
     maxima = solver.device.upload(np.equal(np.arange(columns), 3).astype(np.int32))
@@ -284,60 +246,29 @@ def test_rows_of_a_plane_are_added_in_their_order(device, rows, columns):
     assert np.array_equal(solver.device.download(found).reshape(6, columns), expected)
 
 
-@pytest.mark.parametrize(
-    ("layout", "precision"), [("ab", "half"), ("esopull", "single"), ("indirect", "half")]
-)
-def test_flows_begin_as_in_the_c_text(layout, precision):
-    """With stresses, and an odd number of steps that hold the velocity."""
-    case = tables("D2Q9", layout, "trt", "forced", precision)
-    case["initial"] |= {"iterate": 3, "non_equilibrium": True}
-    cpu, gpu = Cluster(case), Cluster(case, 2, EmulatedDevice)
-    assert_same(cpu.start(), gpu.start())
-
-
 @pytest.mark.parametrize("layout", ["aa", "moments"])
 def test_faces_do_what_the_c_text_does(layout):
     """With a state, cells inwards and values that follow the time."""
     case = four_faces(NAMED.index("grad"), layout)
     case["boundary"][0]["rho"] = "1 + 0.01*sin(t)*x/nx"
-    compile_both(case)
     cpu = Cluster(case).start().run(3)
     assert_same(cpu, Cluster(case, 1, EmulatedDevice).start().run(3))
     cut = Cluster(case, 2, EmulatedDevice).restore(cpu.state(), 3, cpu.kept()).run(3)
     assert_same(cpu.run(3), cut)
 
 
-@pytest.mark.parametrize(
-    ("wall", "layout"),
-    [(QUADRATIC, "aa"), (CENTRAL, "ab"), ({"name": "tamm_mott_smith"}, "indirect")],
-)
-def test_walls_do_what_the_c_text_does(wall, layout):
-    """With a number for each link, and cells behind it."""
-    case = rocks({"name": layout}, wall)
-    case["boundary"][0]["name"] = "free_slip"
-    compile_both(case)
-    cpu, gpu = Cluster(case).start().run(5), Cluster(case, 2, EmulatedDevice).start().run(5)
-    assert_same(cpu, gpu)
-
-
-@pytest.mark.parametrize(
-    ("layout", "boundary", "split"),
-    [("aa", "bounce_back", True), ("moments", "bounce_back", True), ("ab", "interpolated", False),
-     ("indirect", "tamm_mott_smith", True), ("esopull", "full_way", False)],
-)  # fmt: skip
-def test_forces_on_bodies_are_those_of_the_c_text(layout, boundary, split):
+@pytest.mark.parametrize("name", ["two arrays", "in place", "nodes"])
+def test_forces_on_many_bodies_are_those_of_the_c_text(name):
     """Bit for bit; the sizes of chunks vary, and bodies of one list alternate along the rows."""
-    case = rotor(layout, boundary)
-    across = {"name": "box", "lower": [-1, 10.2], "upper": [1.4, 11.2]}  # at a periodic face
-    case["body"].append({"shape": across, "boundary": {"name": boundary}})
-    if layout != "moments":  # whose sweep of large boxes needs a GPU
-        case["domain"]["size"] = [300, 12]
-        boxes = [([x, 5 + x % 7], [x + 2, 6 + x % 7]) for x in range(12, 288, 9)]
-        boxes.append(([12, 3], [290, 4]))  # several chunks in a plane
-        shapes = [{"name": "box", "lower": lower, "upper": upper} for lower, upper in boxes]
-        case["body"] += [{"shape": shape, "boundary": {"name": boundary}} for shape in shapes]
-    case["output"] = [case["output"][0] | {"split": split}]
-    compile_both(case)
-    cpu, gpu = Cluster(case, 2).start().run(3), Cluster(case, 2, EmulatedDevice).start().run(3)
-    assert np.array_equal(sample(gpu), sample(cpu))
-    assert np.array_equal(sample(gpu), sample(Cluster(case).start().run(3)))
+    case = FLOWS[name]()
+    wall = case["body"][1]["boundary"]  # at rest
+    boxes = [([x, 5 + x % 7], [x + 2, 6 + x % 7]) for x in range(12, 288, 9)]
+    boxes.append(([12, 2], [290, 3]))  # several chunks in a plane
+    boxes.append(([-1, 10.2], [1.4, 11.2]))  # at a periodic face
+    shapes = [{"name": "box", "lower": lower, "upper": upper} for lower, upper in boxes]
+    case["domain"]["size"] = [300, 14]
+    case["body"] = case["body"][:1] + [{"shape": shape, "boundary": wall} for shape in shapes]
+    clusters = [Cluster(case, 2, device).start() for device in (None, EmulatedDevice)]
+    expected, found = (sample(each.run(3)) for each in clusters)
+    assert np.array_equal(found, expected)
+    assert np.abs(expected).max(axis=1).min() > 0

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.equations import Numbers
 from support.pairs import cover, label
-from support.settings import DEVICE_CASES, MODELS, OPTIONS, tables, with_model
+from support.settings import LAW_CASES, MODELS, OPTIONS, tables, with_model
 from support.slabs import Cluster
 
 from mpilbm import codegen
@@ -47,7 +47,7 @@ def upstream(lattice, cell) -> list:
     return [(p, row, x // 2 if lattice.staggered else x) for p, row, x in places]
 
 
-@pytest.mark.parametrize("choice", DEVICE_CASES, ids=label)
+@pytest.mark.parametrize("choice", LAW_CASES, ids=label)
 def test_neither_slabs_nor_layout_show(choice):
     """After an even and an odd number of steps all layouts hold what `ab` holds.
 

@@ -72,12 +72,22 @@ def defined(choice: dict) -> bool:
     return whole and found and pairs.defined(choice["lattice"], choice["collision"])
 
 
-# The cases of laws/test_slabs_and_layouts.py, which compares the C text with the equations, and of
-# devices: files with the same cases share texts and C kernels in the cache. Each pair of a layout,
-# a setting and a precision; each lattice and each collision. physics/test_collision_laws.py has the
-# equations of all pairs of a lattice and a collision, layouts/test_layouts.py the addresses of all
-# pairs of a lattice and a layout.
-DEVICE_CASES = pairs.every_value(OPTIONS, defined, ("layout", "setting", "precision"))
+def small(choice: dict) -> dict:
+    """A combination with the smallest text: D2Q9, and a collision of few terms."""
+    whole = make("layouts", choice["layout"]).populations
+    return choice | {"lattice": "D2Q9", "collision": "trt" if whole else "regularized"}
+
+
+# The cases of laws/test_slabs_and_layouts.py, which compares the C text with the equations: each pair
+# of a layout, a setting and a precision; each lattice and each collision.
+# physics/test_collision_laws.py has the equations of all pairs of a lattice and a collision,
+# layouts/test_layouts.py the addresses of all pairs of a lattice and a layout.
+LAW_CASES = pairs.every_value(OPTIONS, defined, ("layout", "setting", "precision"))
+
+# Cases for devices, whose macros depend on layout, setting and precision: each pair of these, and
+# each name once. Files with the same cases share texts and C kernels in the cache.
+NAMES_ONCE = pairs.cover(LAW_CASES, ())
+DEVICE_CASES = NAMES_ONCE + [small(choice) for choice in LAW_CASES if choice not in NAMES_ONCE]
 
 
 def tables(lattice, layout, collision, setting, precision, **more):

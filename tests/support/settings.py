@@ -78,8 +78,8 @@ def small(choice: dict) -> dict:
     return choice | {"lattice": "D2Q9", "collision": "trt" if whole else "regularized"}
 
 
-# The cases of laws/test_slabs_and_layouts.py, which compares the C text with the equations: each pair
-# of a layout, a setting and a precision; each lattice and each collision.
+# The cases of laws/test_slabs_and_layouts.py, which compares the C text with the equations: each
+# pair of a layout, a setting and a precision; each lattice and each collision.
 # physics/test_collision_laws.py has the equations of all pairs of a lattice and a collision,
 # layouts/test_layouts.py the addresses of all pairs of a lattice and a layout.
 LAW_CASES = pairs.every_value(OPTIONS, defined, ("layout", "setting", "precision"))

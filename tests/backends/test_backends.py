@@ -7,7 +7,7 @@ import pytest
 
 from mpilbm.backends import memory
 from mpilbm.backends.cpu import Cpu, compiler
-from mpilbm.backends.cpu.kernels import units
+from mpilbm.backends.cpu.kernels import unit
 from mpilbm.codegen.program import Argument, Kernel, Program
 from mpilbm.core.errors import CaseError, MpilbmError
 
@@ -182,7 +182,7 @@ def test_binary_is_kept_and_a_damaged_one_replaced(device, folder, monkeypatch):
     assert kept.stat().st_mtime_ns == before
     other = program(TEXT + "/* not loaded yet by this process */")
     found = compiler.find()
-    text = units(other)["count"].text
+    text = unit(other, list(other.kernels.values())).text
     path = found.build(text)
     path.write_bytes(path.read_bytes()[:1000])
     sums = device.allocate(1, np.int64)

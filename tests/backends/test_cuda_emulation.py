@@ -1,6 +1,6 @@
 """The CUDA text does what the C text does: compiled for a CPU, launched as on a GPU.
 
-A minute of CPU time: the kernels of some 60 cases are generated, and compiled in C and in C++.
+Two minutes of CPU time: the kernels of some 60 cases are generated, and compiled in C and in C++.
 """
 
 from functools import partial

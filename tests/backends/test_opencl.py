@@ -2,7 +2,7 @@
 
 Each lattice, layout, collision, setting and precision occurs once; those on D2Q9 are compiled with
 the options of the package, elsewhere the compiler does not optimise, as for kernels in C
-(conftest.py). PoCL takes two seconds to compile the kernels of a case, and the file a minute.
+(conftest.py). PoCL takes three seconds to compile the kernels of a case: two minutes of CPU time.
 """
 
 import numpy as np

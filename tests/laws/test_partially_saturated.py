@@ -138,10 +138,13 @@ def test_forces_on_bodies_with_cells_and_with_links(order):
 
 
 def channel(tau: float, collision: str, layout: str) -> float:
-    """The relative error of the mean velocity of a plane Poiseuille flow, 16 cells wide."""
-    width, nu, G = 16, (tau - 0.5) / 3, 1e-6
-    walls = [{"name": "box", "lower": [0, y], "upper": [2, y + 2]} for y in (0, width + 2)]
-    shape = {"name": "union", "of": walls}
+    """The relative error of the mean velocity of a plane Poiseuille flow, 16 cells wide.
+
+    It starts with the exact profile; the difference decays to 1e-3 of itself, or below.
+    """
+    width, nu, G, low = 16, (tau - 0.5) / 3, 1e-6, 2
+    ends = [(0, low), (low + width, width + 4)]
+    walls = [{"name": "box", "lower": [0, y], "upper": [2, end]} for y, end in ends]
     case = box(
         "D2Q9",
         [2, width + 4],
@@ -150,22 +153,31 @@ def channel(tau: float, collision: str, layout: str) -> float:
         layout={"name": layout},
         fluid={"viscosity": nu},
         force={"name": "guo", "value": [G, 0]},
-        initial={"u": [f"max({G / 2 / nu}*(y - 2)*({width + 2} - y), 0)", 0]},
-        body=[{"label": "walls", "shape": shape, "boundary": IN_CELLS}],
+        initial={"u": [f"max({G / 2 / nu}*(y - {low})*({low + width} - y), 0)", 0]},
+        body=[{"label": "walls", "shape": {"name": "union", "of": walls}, "boundary": IN_CELLS}],
     )
     cluster = Cluster(case).start().run(int(0.7 * width**2 / nu))
-    u = cluster.fields("u")["u"][2:-2, 0, 0, 0]
+    u = cluster.fields("u")["u"][:, 0, 0, 0]
     return float(u.sum() / (G * width**3 / (12 * nu)) - 1)
 
 
+@pytest.mark.parametrize("layout", ["ab", "moments"])
 @pytest.mark.parametrize(
-    ("tau", "error"), [(0.55, 0.002), (0.6, 0.007), (0.8, 0.029), (1.5, 0.106)]
+    ("tau", "error"), [(0.55, 0.002), (0.6, 0.007), (0.8, 0.029), (1.0, 0.051), (1.5, 0.105)]
 )
-def test_channels(tau, error):
-    """Walls move into the body at large tau; less with two rates."""
-    found = channel(tau, "regularized", "moments")
-    assert found == pytest.approx(error, abs=1e-3)
-    assert abs(channel(tau, "trt", "ab")) < max(0.006, error / 2)
+def test_channels(tau, error, layout):
+    """Walls move into the body at large tau; known values, rounded to 0.1 %."""
+    found = channel(tau, "regularized", layout)
+    print(f"tau {tau}, {layout}: error of the mean velocity {100 * found:+.2f} %")
+    assert found == pytest.approx(error, abs=6e-4)
+
+
+@pytest.mark.parametrize(("tau", "error"), [(0.55, 0.004), (0.8, 0.011), (1.5, 0.033)])
+def test_channels_with_two_rates(tau, error):
+    """The walls move less with `trt`."""
+    found = channel(tau, "trt", "ab")
+    print(f"tau {tau}, trt: error of the mean velocity {100 * found:+.2f} %")
+    assert found == pytest.approx(error, abs=6e-4)
 
 
 @pytest.mark.parametrize(("layout", "error"), [("ab", 0.010), ("moments", 0.029)])
@@ -174,18 +186,18 @@ def test_the_walls_of_recursive_collisions_depend_on_the_layout(layout, error):
     assert channel(0.8, "recursive_regularized", layout) == pytest.approx(error, abs=1e-3)
 
 
-@pytest.mark.parametrize(("tau", "error"), [(0.55, 0.01), (0.7, 0.01)])
-def test_the_drag_of_a_square_array_of_cylinders(tau, error):
-    """Solid share 0.2, 24 cells per diameter.
+def array(size: int, tau: float) -> tuple[float, float]:
+    """The relative error of the drag of a square array of cylinders; force / (G volume of fluid).
 
-    F / (mu U) = 4 pi / (ln(c^-1/2) - 0.738 + c - 0.887 c^2 + 2.038 c^3), the drag with that of the
-    pressure gradient G L^2 [Sangani & Acrivos 1982, Int. J. Multiphase Flow 8, 193].
+    Solid share 0.2, diameter 0.505 size, Reynolds number 0.04.
+
+    The drag with that of the pressure gradient is F / (mu U) = 51.53 [Sangani & Acrivos 1982, Int.
+    J. Multiphase Flow 8, 193, table 1]. Their series up to c^3 is 1.5 % lower at this share.
     """
-    size, c, nu = 48, 0.2, (tau - 0.5) / 3
-    expected = 4 * np.pi / (-np.log(c) / 2 - 0.738 + c - 0.887 * c**2 + 2.038 * c**3)
+    c, nu, expected = 0.2, (tau - 0.5) / 3, 51.53
     radius = size * np.sqrt(c / np.pi)
-    G = 0.02 * nu / radius * nu * expected / size**2  # Reynolds number 0.04
-    disc = {"name": "sphere", "centre": [24.1, 23.8], "radius": radius}
+    G = 0.02 * nu / radius * nu * expected / size**2
+    disc = {"name": "sphere", "centre": [size / 2 + 0.1, size / 2 - 0.2], "radius": radius}
     case = box(
         "D2Q9",
         [size, size],
@@ -194,16 +206,37 @@ def test_the_drag_of_a_square_array_of_cylinders(tau, error):
         layout={"name": "moments"},
         fluid={"viscosity": nu},
         force={"name": "guo", "value": [G, 0]},
+        initial={"u": [0, 0]},
         body=[{"label": "disc", "shape": disc, "boundary": IN_CELLS}],
         output=[OUTPUT],
     )
-    cluster = Cluster(case).start().run(int(0.2 * size**2 / nu))
+    cluster = Cluster(case).start().run(int(0.4 * size**2 / nu))
     (solver,) = cluster.solvers
     rho, u = np.moveaxis(solver.read_state("", 0, size)[:, :2, 0], 1, 0)
-    mean = ((1 + rho) * u).mean()
-    assert G * size**2 / (nu * mean) == pytest.approx(expected, rel=error)
+    drag = G * size**2 / (nu * ((1 + rho) * u).mean())
     fluid = (1 - solver.geometry.shares.share / 255).sum()
-    assert sample(cluster)[0, 0] == pytest.approx(G * fluid, rel=2e-3)
+    return drag / expected - 1, sample(cluster)[0, 0] / (G * fluid)
+
+
+@pytest.mark.parametrize(
+    ("size", "tau", "error"),
+    [
+        (24, 0.55, -0.003),
+        (24, 0.7, -0.032),
+        (24, 1.0, -0.070),
+        (48, 0.7, -0.008),
+        (48, 1.0, -0.020),
+    ],
+)
+def test_the_drag_of_a_square_array_of_cylinders(size, tau, error):
+    """Measured; a weight B that is 10 % larger at small shares changes it by 0.35 % at 24 cells.
+
+    An independent program found +0.9, -2.4, -6.1, -0.7 and -1.8 %, with other centres.
+    """
+    found, balance = array(size, tau)
+    print(f"{size} cells, tau {tau}: error of the drag {100 * found:+.2f} %, balance {balance:.6f}")
+    assert balance == pytest.approx(1, abs=1e-4)  # steady: the body takes what the fluid is given
+    assert found == pytest.approx(error, abs=2e-3)
 
 
 REFUSED = {

@@ -30,8 +30,8 @@ class PartiallySaturated(Boundary):
 
     For bodies, which have no boundary lists: a step costs one byte per cell and the same time for
     any number of bodies. Their outputs show the cells as solid whose centre is in the body. The
-    wall lies at the surface of the shape to 1 % at tau < 0.6; at larger tau it moves into the fluid
-    (a channel of 16 cells carries 3 % more at tau = 0.8, 10 % at 1.5), where `bounce_back` and
+    position of the wall depends on tau: at larger tau it moves into the body (a channel of 16 cells
+    carries 0.2 % more at tau = 0.55, 3 % at 0.8, 10 % at 1.5), where `bounce_back` and
     `interpolated` are better. Not for meshes with `thin`. All lattices that store every node.
     [Noble & Torczynski 1998, Int. J. Mod. Phys. C 9, 1189]
     """

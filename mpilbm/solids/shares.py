@@ -53,8 +53,8 @@ class Shares:
         of_others = np.zeros(1 + len(case.bodies), bool)
         of_others[others] = True
         total[of_others[solid]] = 0
-        share = np.rint(np.minimum(total, 1, out=total) * np.float32(WHOLE), out=largest)
-        share = share.astype(np.uint8)
+        np.rint(np.minimum(total, 1, out=total) * np.float32(WHOLE), out=largest)
+        share = largest.astype(np.uint8)
         body[share == 0] = 0
         return cls(share, body)
 

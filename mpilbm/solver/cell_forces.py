@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mpilbm.case.model import Case
 from mpilbm.codegen.program import BODY_CELLS
-from mpilbm.model.case import Case
 from mpilbm.physics.lattices import AXES
 from mpilbm.solids import Ints
 from mpilbm.solids.body_links import Chunks, Numbers, selected

@@ -54,9 +54,9 @@ class Shares:
         of_others[others] = True
         total[of_others[solid]] = 0
         np.rint(np.minimum(total, 1, out=total) * np.float32(WHOLE), out=largest)
-        share = largest.astype(np.uint8)
-        body[share == 0] = 0
-        return cls(share, body)
+        stored = largest.astype(np.uint8)
+        body[stored == 0] = 0
+        return cls(stored, body)
 
     def cells_of(self, bodies: Sequence[int]) -> Flags:
         """The cells of some bodies, (planes, rows, nx)."""

@@ -163,8 +163,8 @@ def outward_speed(case: Case, boundary: Boundary, face: str) -> tuple[float, str
 
 
 def speed_along(case: Case, boundary: Boundary, face: str) -> tuple[float, str]:
-    """The largest given speed along a face of the box, and a text with its time, if any."""
-    velocity, normal = getattr(boundary, "velocity", ()), "xyz".index(face[0])
+    """The largest speed of a moving wall along a face, and a text with its time, if any."""
+    velocity, normal = boundary.wall_velocity or (), "xyz".index(face[0])
     along = [at_face(case, boundary, face, u) for k, u in enumerate(velocity) if k != normal]
     t, most = along[0][0], np.sqrt(sum(values**2 for _, values in along)).max(axis=1)
     return float(most.max()), f" at t = {t[most.argmax()]}" if t.size > 1 else ""

@@ -53,10 +53,10 @@ class Shares:
         of_others = np.zeros(1 + len(case.bodies), bool)
         of_others[others] = True
         total[of_others[solid]] = 0
-        share = np.rint(np.minimum(total, 1, out=total) * np.float32(WHOLE), out=largest)
-        share = share.astype(np.uint8)
-        body[share == 0] = 0
-        return cls(share, body)
+        np.rint(np.minimum(total, 1, out=total) * np.float32(WHOLE), out=largest)
+        stored = largest.astype(np.uint8)
+        body[stored == 0] = 0
+        return cls(stored, body)
 
     def cells_of(self, bodies: Sequence[int]) -> Flags:
         """The cells of some bodies, (planes, rows, nx)."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.case.case import Case
+from mpilbm.case.model import Case
 from mpilbm.codegen.program import BODY_CELLS
 from mpilbm.physics.lattices import AXES
 from mpilbm.solids import Ints

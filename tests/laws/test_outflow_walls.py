@@ -7,6 +7,8 @@ from support.slabs import Cluster
 from support.waves import Waves
 
 from mpilbm.case.case import parse_case
+from mpilbm.case.velocity_bounds import speed_along
+from mpilbm.physics.boundaries import Boundary
 
 
 def leaving(out, nu, lattice="D3Q19", wall="bounce_back", length=32):
@@ -75,6 +77,25 @@ def test_a_wall_that_slides_too_fast_gives_a_warning_and_is_unstable(
     assert all("boundary.0.velocity" in text and "y- moves" in text for text in found)
     across = np.abs(Cluster(case).start().run(1000).fields("u")["u"][..., 1]).max()
     assert (across > 1e-4) == warned
+
+
+class Belt(Boundary):
+    """A wall that moves at a speed of its own, without the key `velocity`."""
+
+    speed: float = 0.06
+
+    @property
+    def wall_velocity(self):
+        """Along x."""
+        return (self.speed, 0.0)
+
+
+def test_a_wall_without_the_key_velocity_has_a_speed():
+    walls = [{"name": "bounce_back", "where": ["y-", "y+"]}]
+    tables = {"lattice": {"name": "D2Q9"}, "domain": {"size": [8, 6], "periodic": [True, False]}}
+    tables |= {"fluid": {"viscosity": 0.1}, "run": {"steps": 1}, "boundary": walls}
+    case = parse_case(tables, "test.toml")
+    assert speed_along(case, Belt(where=("y-",)), "y-") == (0.06, "")
 
 
 def test_outflow_conditions_and_inflow_through_walls_give_no_warning():

@@ -26,6 +26,9 @@ class PartiallySaturated(Boundary):
 
         u* = u + B (u_s - u),   A* = (1 - (1 - B)/tau) A + rho B (1 - B) (u_s - u)(u_s - u)
 
+    With `recursive_regularized` the higher moments differ between `moments` and other layouts; u
+    around a sphere of 6 cells by 0.9 % of the speed 0.08.
+
     For bodies, which have no boundary lists: a step costs one byte per cell and the same time for
     any number of bodies. Their outputs show the cells as solid whose centre is in the body. The
     position of the wall depends on tau: at larger tau it moves into the body (a channel of 16 cells

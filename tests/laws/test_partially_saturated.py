@@ -229,7 +229,7 @@ def array(size: int, tau: float) -> tuple[float, float]:
     ],
 )
 def test_the_drag_of_a_square_array_of_cylinders(size, tau, error):
-    """Errors as measured; a weight B that is 10 % larger at small shares adds 0.35 % at 24 cells."""
+    """As measured; a weight B that is 10 % larger at small shares adds 0.35 % at 24 cells."""
     found, balance = array(size, tau)
     print(f"{size} cells, tau {tau}: error of the drag {100 * found:+.2f} %, balance {balance:.6f}")
     assert balance == pytest.approx(1, abs=1e-4)  # steady: the body takes what the fluid is given

@@ -13,6 +13,7 @@ from mpilbm.backends.cpu import Cpu
 from mpilbm.backends.cuda.launch import CudaKernel
 from mpilbm.backends.gpu import drivers
 from mpilbm.backends.gpu import launch as launch_shapes
+from mpilbm.backends.units import Units
 from mpilbm.codegen.program import Argument, Kernel, Program
 from mpilbm.core import registry
 from mpilbm.core.errors import CaseError
@@ -86,8 +87,10 @@ def test_cuda_launch_numbers():
     program = Program("", {}, {"collide": kernel}, compute="float64", storage="float32")
     stream = types.SimpleNamespace(cupy=contextlib.nullcontext())
     f = np.zeros(12, np.float32)
-    bind = CudaKernel(None, lambda *call: calls.append(call), kernel, program).bind
-    launch = bind(f=f, nx=40, rows=9, omega=1)
+    module = types.SimpleNamespace(get_function=lambda name: lambda *call: calls.append(call))
+    launch = CudaKernel(None, Units(program, lambda kernels: module), kernel, program).bind(
+        f=f, nx=40, rows=9, omega=1
+    )
     launch(stream, 1, 5, 2)
     launch(stream, 5, 5)
     ((grid, block, values),) = calls

@@ -81,7 +81,7 @@ WRONG = [
     ("coupling", {"name": "x"}, "coupling.name: 'x' is not one of the couplings: "),
     ("precision.compute", "half", "precision.compute: found \"half\"; allowed: 'float32' or"),
     ("precision.offset", "no", 'precision.offset: found "no"; allowed: true or false'),
-    ("layout.name", "moments", "layout.name: 'moments' .*; allowed for collision: regularized"),
+    ("layout.name", "moments", "layout.name: 'moments' .*; allowed for collision: .*regularized"),
     ("layout.name", "zzz", "layout.name: 'zzz' is not one of the layouts: .*needs --plugin FILE"),
     ("backend.name", "gpu", "backend.name: 'gpu' is not one of the backends: .*cpu"),
     ("initial.rho", 0, "initial.rho: found 0; allowed: from 1e-30"),
@@ -282,7 +282,8 @@ def test_a_change_lost_in_sixteen_bits_is_reported(force, viscosity, expected):
     assert expected in warning
     assert 'use storage = "float32"' in warning
     moments = {"layout": {"name": "moments"}, "collision": {"name": "regularized"}}
-    (warning,) = warnings_of(parse_case(tables(**more, **half, **moments)))
+    case = parse_case(tables(**more, **half, **moments))
+    (warning,) = [w for w in warnings_of(case) if w.startswith("precision.storage")]
     assert 'use storage = "mixed"' in warning
     single = parse_case(tables(**more))
     assert not [w for w in warnings_of(single) if w.startswith("precision.storage")]

@@ -63,7 +63,7 @@ class Collision(Parameters):
     recursive: ClassVar[bool] = False  # `rebuilt` computes those that it has
     keeps_walls: ClassVar[bool] = False  # no viscosity moves half-way walls in creeping flow
     # speed, in viscosities, of a half-way wall along itself above which fluid that moves with it is
-    # unstable: a wave of two cells grows (measured on D2Q9, D3Q19 and D3Q27)
+    # unstable: a wave of two cells grows (limit measured on D2Q9, laws/test_outflow_walls.py)
     fastest_wall: ClassVar[float] = inf
     needs_isotropy: ClassVar[int] = 4
     linear: ClassVar[bool] = True  # whether f* = f + F - R(d) with R of `relax`

@@ -81,3 +81,11 @@ def populations(
 def hermite(lattice: Lattice, c: Sequence[int], a: int, b: int) -> int | Fraction:
     """H2_ab(c) = c_a c_b - cs2 delta_ab, the second Hermite polynomial."""
     return c[a] * c[b] - (lattice.cs2 if a == b else 0)
+
+
+def split(
+    values: Sequence[Expression], deviator: Expression, trace: Expression
+) -> list[Expression]:
+    """Multiply the mean of values by `trace` and the deviations from the mean by `deviator`."""
+    mean = sum(values) / len(values)
+    return [deviator * (value - mean) + trace * mean for value in values]

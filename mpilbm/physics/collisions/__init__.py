@@ -62,14 +62,20 @@ class Collision(Parameters):
     second_order: ClassVar[bool] = False  # f* has no moments above the second order
     recursive: ClassVar[bool] = False  # `rebuilt` computes those that it has
     keeps_walls: ClassVar[bool] = False  # no viscosity moves half-way walls in creeping flow
-    # speed, in viscosities, of a half-way wall along itself above which fluid that moves with it is
-    # unstable: a wave of two cells grows (limit measured on D2Q9, laws/test_outflow_walls.py)
-    fastest_wall: ClassVar[float] = inf
     needs_isotropy: ClassVar[int] = 4
     linear: ClassVar[bool] = True  # whether f* = f + F - R(d) with R of `relax`
     lattices: ClassVar[tuple[str, ...] | None] = None  # allowed lattices; None: all
     equilibria: ClassVar[tuple[str, ...] | None] = None  # allowed equilibria, the default first
     forces: ClassVar[tuple[str, ...] | None] = None  # allowed forcing schemes; None: all
+
+    @property
+    def fastest_wall(self) -> float:
+        """The speed along itself, in viscosities, above which a half-way wall is unstable.
+
+        In fluid that moves with the wall a wave of two cells then grows. The limits are of linear
+        analysis on D2Q9 and D3Q19, see tests/laws/test_outflow_walls.py.
+        """
+        return inf
 
     def model_post_init(self, _: Any) -> None:
         """Use the default equilibrium if the case names none."""

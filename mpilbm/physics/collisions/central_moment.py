@@ -8,7 +8,8 @@ from pydantic import Field
 from mpilbm.core.registry import register
 from mpilbm.model.case import Case
 from mpilbm.model.expressions import Expression, Populations, Rates
-from mpilbm.physics.collisions.central_moment_transform import CS2, Frame, InFrame, label, split
+from mpilbm.physics.algebra import split
+from mpilbm.physics.collisions.central_moment_transform import CS2, Frame, InFrame, label
 
 HIGHER = {3: "omega_third", 4: "omega_fourth", 5: "omega_fifth", 6: "omega_sixth"}
 

@@ -164,11 +164,3 @@ def _name(prefix: str, before: tuple[int, ...], key: int | str, after: tuple[int
     letters = ["mop"[1 + c] for c in before]
     own = "mop"[1 + key] if prefix == "s" and key in ALONG else key
     return label(prefix, [*letters, own, *after])
-
-
-def split(
-    values: Sequence[Expression], deviator: Expression, trace: Expression
-) -> list[Expression]:
-    """Multiply the mean of values by `trace` and the deviations from the mean by `deviator`."""
-    mean = sum(values) / len(values)
-    return [deviator * (value - mean) + trace * mean for value in values]

@@ -10,7 +10,8 @@ from pydantic import Field
 
 from mpilbm.core.registry import register
 from mpilbm.model.expressions import Expression, Moments, Populations, Rates
-from mpilbm.physics.collisions.central_moment_transform import Frame, InFrame, label, split
+from mpilbm.physics.algebra import split
+from mpilbm.physics.collisions.central_moment_transform import Frame, InFrame, label
 
 GROUPS = (  # (orders n of the cumulants, k of the rate omega_k of their differences, k of the mean)
     ([(1, 2, 0), (1, 0, 2)], 4, 3),

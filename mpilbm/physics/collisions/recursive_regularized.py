@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from math import prod
+from typing import Any
 
 from mpilbm.core.formulas.functions import unnamed
 from mpilbm.core.registry import make, register
@@ -10,12 +11,13 @@ from mpilbm.model.expressions import Expression, Let, Moments, Populations, Rate
 from mpilbm.physics.algebra import dot, one_way, pairs
 from mpilbm.physics.collisions import CellState, Collision
 from mpilbm.physics.collisions.central_moment_transform import WEIGHT, Frame, InFrame, label
+from mpilbm.physics.collisions.trace_rate import TraceRate
 from mpilbm.physics.equilibria.hermite import squares_and_others, third_order
 from mpilbm.physics.lattices import AXES, Lattice
 
 
 @register("collisions", "recursive_regularized")
-class RecursiveRegularized(InFrame):
+class RecursiveRegularized(TraceRate, InFrame):
     """f* = feq + (1 - omega) w_i sum_n H^(n)(c_i) : A^(n) / (n! cs2^n), n from 2 on.
 
     A^(2) = sum_j H^(2)(c_j) (f_j - feq_j). The higher A^(n) follow by recursion, such as A_bba =
@@ -28,24 +30,25 @@ class RecursiveRegularized(InFrame):
 
     lattices = ("D2Q9", "D3Q19", "D3Q27")
     recursive = True
-    fastest_wall = 5
 
     def relaxed_populations(self, frame: Frame, f: Populations, rates: Rates) -> list[Expression]:
         """Return Q populations: by central moments on D2Q9 and D3Q27, by the sum on D3Q19."""
-        lattice, kept = frame.lattice, 1 - rates["omega"]
+        lattice = frame.lattice
         if lattice.Q < 3**lattice.D:
-            return self._to_third_order(frame, f, kept)
+            return self._to_third_order(frame, f, rates)
         second = {n: k for n, k in frame.moments(f).items() if sum(n) == 2}
-        left = {n: frame.named(label("kept", n), kept * k) for n, k in second.items()}
+        kept = self.kept(second, [n for n in second if max(n) == 2], rates)
+        left = {n: frame.named(label("kept", n), value) for n, value in kept.items()}
         return frame.populations({(0,) * lattice.D: frame.cell.density} | left)
 
-    def _to_third_order(self, frame: Frame, f: Populations, kept: Expression) -> list[Expression]:
-        """The sum over n = 2 and 3, of which `kept` is the share that does not relax."""
+    def _to_third_order(self, frame: Frame, f: Populations, rates: Rates) -> list[Expression]:
+        """The sum over n = 2 and 3."""
         lattice, rho, u, let, A = frame.lattice, frame.cell.rho, frame.cell.u, frame.let, {}
         for a, b in pairs(lattice.D):
             rest = lattice.cs2 * frame.cell.density if a == b else 0
-            second = dot([c[a] * c[b] for c in lattice.c], f) - rest - rho * u[a] * u[b]
-            A[a, b] = A[b, a] = let(label("kept", (a, b)), kept * second)
+            A[a, b] = dot([c[a] * c[b] for c in lattice.c], f) - rest - rho * u[a] * u[b]
+        for (a, b), value in self.kept(A, [(a, a) for a in range(lattice.D)], rates).items():
+            A[a, b] = A[b, a] = let(label("kept", (a, b)), value)
         thirds = {
             (b, a): let(label("kept", (b, b, a)), u[a] * A[b, b] + 2 * u[b] * A[a, b])
             for b, a in squares_and_others(lattice)
@@ -82,8 +85,9 @@ class RecursiveRegularized(InFrame):
         return [_population(cell, second, i) for i in only]
 
     def up_to_second(self) -> Collision:
-        """`regularized`: the second moments relax at the same rate."""
-        table = {"name": "regularized", "equilibrium": {"name": "compressible"}}
+        """`regularized`: the second moments relax at the same rates."""
+        table: dict[str, Any] = {"name": "regularized", "equilibrium": {"name": "compressible"}}
+        table |= {"omega_bulk": self.omega_bulk}
         return make("collisions", table).model_copy(update={"closure": self.closure})
 
 

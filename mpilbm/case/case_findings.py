@@ -177,7 +177,7 @@ def flow_along_walls(case: Case) -> Iterator[Finding]:
                     yield Finding(WARNING, f"boundary.{k}.velocity", text)
 
 
-def lasting_sound(case: Case) -> Iterator[Finding]:
+def undamped_sound(case: Case) -> Iterator[Finding]:
     """Sound that crosses a box with inlets or outlets many times before it fades.
 
     Where the trace of the stress relaxes with omega, a wave of k = 2 pi / SHORT decays as exp(-nu
@@ -297,7 +297,7 @@ CHECKS = (
     density_at_walls,
     flow_through_walls,
     flow_along_walls,
-    lasting_sound,
+    undamped_sound,
     sixteen_bits,
     intrinsics,
     distances,

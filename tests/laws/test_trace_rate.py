@@ -85,7 +85,7 @@ def test_moments_have_the_flow_of_populations(name, lattice, omega_bulk):
 @pytest.mark.parametrize(
     ("nu", "omega_bulk", "warned"), [(1e-5, None, True), (1e-5, 1, False), (1e-2, None, False)]
 )
-def test_sound_that_lasts_between_inlet_and_outlet_gives_a_warning(nu, omega_bulk, warned):
+def test_undamped_sound_between_inlet_and_outlet_gives_a_warning(nu, omega_bulk, warned):
     collision = trace("regularized", omega_bulk)
     inlet = {"name": "equilibrium", "where": ["x-"], "velocity": [0.05, 0]}
     case = tables(boundary=[inlet, OUTLET, SIDES], fluid={"viscosity": nu}, collision=collision)

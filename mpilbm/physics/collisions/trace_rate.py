@@ -28,6 +28,7 @@ class TraceRate(Collision):
         None,
         gt=0,
         lt=2,
+        examples=[1.0],
         description="rate of the trace of the second moments; sets the bulk viscosity. "
         "None: omega. 1 damps sound",
     )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mpilbm.backends.cuda.tiles import Needs, Share, Tile, candidates
-from mpilbm.backends.gpu.launch import GpuLaunch
+from mpilbm.backends.gpu.launch import GpuLaunch, planes_of
 from mpilbm.backends.interfaces import CompiledKernel, Launch, Resources, checked
 from mpilbm.backends.tuning import fastest
 from mpilbm.backends.units import side_by_side
@@ -113,7 +113,7 @@ class SweepKernel:
 
     def _choose(self, arguments: Mapping[str, Any], values: list[Any]) -> Tile | None:
         """The fastest of the tiles that fit and keep all values in registers, None if none fits."""
-        planes = arguments["f_in"].size // int(arguments["f_plane"]) - 2
+        first, planes = planes_of(arguments)
         shape = planes, int(arguments["rows"]), int(arguments["nx"])
         fitting = self.fitting(shape[2], int(arguments["f_row"]), shape[1])
         if not fitting:
@@ -128,6 +128,7 @@ class SweepKernel:
             lambda tile: self._launch(tile, arguments, values),
             lambda tile: self.function(tile).local_size_bytes == 0,
             self._compile,
+            first,
         )
 
     def _compile(self, tiles: Sequence[Tile]) -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from support.emulated_device import EmulatedDevice, command
 from support.ipc_threads import PATIENCE, KernelDevice, World
+from support.random_device import NcclWorld
 from support.slabs import Cluster, assert_same
 from support.two_steps import FILLED, FORCE, moments, small_tiles, tile, two_are_faster
 
@@ -103,14 +104,14 @@ class Gpu(KernelDevice):
         return work
 
 
-@pytest.mark.parametrize("planes", [5, 24])
-def test_slabs_that_write_to_each_other(planes, monkeypatch):
-    """By `cuda_ipc`, in streams whose work runs in any order that their events allow."""
+@pytest.mark.parametrize(("world", "planes"), [(World, 5), (World, 24), (NcclWorld, 5)], ids=str)
+def test_exchanges_in_streams(world, planes, monkeypatch):
+    """By `cuda_ipc` or NCCL, in streams whose work runs in any order that their events allow."""
     monkeypatch.setattr(ipc_kernel, "THREADS", 3)
     monkeypatch.setattr(ipc_kernel, "MOST_BLOCKS", 4)
     monkeypatch.setattr(ipc_kernel, "PATIENCE", PATIENCE)
     case, number = moments(size=(10, 5, planes), **FORCE), iter(range(2))
-    cluster = Cluster(case, 2, lambda: Gpu(next(number)), World(2)).start()
+    cluster = Cluster(case, 2, lambda: Gpu(next(number)), world(2)).start()
     advance(cluster, 8, 1, 6, 8)
     assert set(cluster.solvers[0].recordings._kept) == {8, 4, 2}
     cluster.each(lambda solver: solver.device.synchronize())

@@ -198,8 +198,9 @@ class TwoSteps:
     steps later to the other one, so passes come in pairs: four steps from an even t on.
 
     On several ranks a pass reads two planes of each neighbour, which are exchanged after it, and
-    before the first pass of a row: a single step exchanges one. The launches are the same on all
-    ranks, or some of them take single steps: see Solver.take_two_steps.
+    before the first pass after single steps, which exchange one. All ranks take such passes, or
+    none (Solver.take_two_steps). The exchange before the first pass waits until the neighbours have
+    reached theirs. So passes alternate as in Plan.alternating, also with single steps before them.
     """
 
     def __init__(self, fluid: Populations, kernel: CompiledKernel):

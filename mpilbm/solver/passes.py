@@ -12,14 +12,13 @@ from mpilbm.codegen.program import Access
 from mpilbm.halo import Exchange
 from mpilbm.layouts import AnyGrid
 from mpilbm.layouts.grid import Grid
-from mpilbm.physics.boundaries import in_cells
 from mpilbm.solver.boundary_lists import BoundaryLists
 from mpilbm.solver.context import SlabContext
 from mpilbm.solver.exchange_plan import exchange_plan
 from mpilbm.solver.populations import Populations
 
 GROUP = 4  # steps of two passes of two steps: from the first array to the second one and back
-LEAST_PLANES = 2  # such a pass reads two planes beyond the last one, which wrap around once
+LEAST_PLANES = 2  # such a pass reads two planes beyond the last one, which may wrap around once
 Events = tuple[Event | None, ...]  # of each pass: ready to send, all planes computed, arrived
 
 
@@ -213,17 +212,16 @@ class TwoSteps:
     def possible(cls, fluids: Sequence[Populations]) -> "TwoSteps | None":
         """The passes of recorded steps, None where they are not possible.
 
-        They require one fluid in a box without boundaries, all of whose planes are on this rank;
-        bodies must act in cells.
+        They require one fluid without boundary lists, all of whose planes are on this rank: the
+        kernel applies half-way walls of the box and bodies that act in cells.
         """
         fluid, context = fluids[0], fluids[0].context
-        case, grid = context.case, context.grid
-        with_links = len(case.bodies) > len(in_cells(case))
-        if not case.single_fluid or case.boundaries or with_links or not isinstance(grid, Grid):
+        grid, listed = context.grid, any(each.cells.size for each in context.geometry.lists)
+        if not context.case.single_fluid or listed or not isinstance(grid, Grid):
             return None
-        if not grid.wraps or grid.planes < LEAST_PLANES:
+        if context.slab.ranks > 1 or grid.planes < LEAST_PLANES:
             return None
-        kernel = context.device.two_steps(context.program, grid)
+        kernel = context.device.two_steps(context.kernels, grid)
         return cls(fluid, kernel) if kernel else None
 
     def _faster_than(self, work: Sequence[StepWork]) -> bool:

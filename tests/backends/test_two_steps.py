@@ -84,6 +84,16 @@ def advanced(case: dict, steps: int) -> Cluster:
     return cluster
 
 
+def walled(closed: str, lattice="D3Q19", precision="single", size=(42, 9, 7), **more) -> dict:
+    """A box with walls along some axes; a lid moves, and meets others in edges."""
+    periodic = [axis not in closed for axis in "xyz"]
+    faces = [axis + side for axis in closed for side in "-+"]
+    walls = {"name": "bounce_back", "where": faces[:-1]}
+    lid = {"name": "bounce_back", "where": faces[-1:], "velocity": [0.05, 0.03, -0.02]}
+    boundaries = {"boundary": [lid, walls], "domain": {"size": list(size), "periodic": periodic}}
+    return moments(lattice, precision, size, **(boundaries | more))
+
+
 @pytest.mark.parametrize(
     ("case", "shape"),
     [
@@ -102,6 +112,7 @@ def advanced(case: dict, steps: int) -> Cluster:
         (moments("D3Q27", **RECURSIVE), tile(12, 8, 2)),
         (moments(body=[FILLED], **FORCE), tile(12, 8, 2)),
         (moments(precision="half", body=[FILLED]), tile(16, 9, 2, stages=2, planes=3)),
+        (walled("xyz"), tile(12, 8, 2)),
     ],
     ids=lambda value: "" if isinstance(value, dict) else str(value),
 )

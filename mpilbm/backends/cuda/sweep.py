@@ -57,6 +57,12 @@ class SweepKernel:
         self._walls = walls.table
         return True
 
+    def two_steps(self, nx: int, rows: int, row_stride: int) -> "SweepKernel | None":
+        """The sweep with two steps in one pass and the same walls, if a tile fits."""
+        kernel = SweepKernel(self._device, self._program, None, steps=2)
+        kernel._walls = self._walls
+        return kernel if kernel.fitting(nx, row_stride, rows) else None
+
     def resources(self) -> Resources:
         """Registers and spilled bytes of a thread, shared bytes of a block."""
         if self.tile is None:
@@ -84,12 +90,11 @@ class SweepKernel:
 
     def _launch(self, tile: Tile, arguments: Mapping[str, Any], values: list[Any]) -> "SweepLaunch":
         box = int(arguments["nx"]), int(arguments["rows"])
-        further: list[Any] = []  # arguments of a single step before the numbers of planes
+        further = [self._walls.reshape(1).view(WALLS)]  # arguments before the numbers of planes
         if self._steps == 1:
             narrow, *wide = reversed(self._needs.shares)
             shares = narrow, wide[0] if wide else None
-            maps = (self._maps(arguments, share, tile) for share in shares)
-            further = [*maps, self._walls.reshape(1).view(WALLS)]
+            further = [*(self._maps(arguments, share, tile) for share in shares), *further]
         shared, function = self._needs.shared_bytes(tile), self.function(tile)
         return SweepLaunch(function, tile, box, shared, self._kernel, further, values)
 

@@ -197,9 +197,7 @@ class Device:
         """Whether the collide-stream kernel applies these half-way walls from now on."""
         return False
 
-    def two_steps(
-        self, kernels: Mapping[str, CompiledKernel], grid: Grid
-    ) -> CompiledKernel | None:
+    def two_steps(self, kernels: Mapping[str, CompiledKernel], grid: Grid) -> CompiledKernel | None:
         """A kernel for two steps of a box without boundary lists; None: there is none.
 
         It takes the arguments of `collide_stream_0`, applies the same walls, and has the bits of

@@ -233,7 +233,8 @@ class TwoSteps:
 
         context = self._context
         tiles = [kernel.resources() for kernel in self._kernels]
-        key = f"{context.program.sweep} {context.slab.shape} {tiles}"
+        faces = [face for each in context.case.boundaries for face in each.where]
+        key = f"{context.program.sweep} {context.slab.shape} {faces} {tiles}"
         ways: dict[str, Callable[[], None]] = {"single steps": single}
         ways["two steps"] = partial(self.enqueue, GROUP)
         return fastest_way(context.device, key, math.prod(context.slab.shape), ways) == "two steps"

@@ -232,9 +232,7 @@ class CudaDevice(GpuDevice):
             return False
         return sweep.apply(walls, grid.nx, grid.rows, grid.row_stride)
 
-    def two_steps(
-        self, kernels: Mapping[str, CompiledKernel], grid: Grid
-    ) -> CompiledKernel | None:
+    def two_steps(self, kernels: Mapping[str, CompiledKernel], grid: Grid) -> CompiledKernel | None:
         """The moment sweep with two steps in one pass, if there is one and a tile fits."""
         sweep = kernels[GENERAL]
         if not isinstance(sweep, SweepKernel):

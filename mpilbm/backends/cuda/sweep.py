@@ -117,7 +117,11 @@ class SweepKernel:
         return f"-DWALLS={int(self._walls['faces'] != 0)}"
 
     def _choose(self, arguments: Mapping[str, Any], values: list[Any]) -> Tile | None:
-        """The fastest of the tiles that fit and keep all values in registers, None if none fits."""
+        """The fastest of the tiles that fit, None if none fits.
+
+        With one step, tiles that keep all values in registers; with two, only blocks at walls spill
+        some, which is measured.
+        """
         planes = arguments["f_in"].size // int(arguments["f_plane"]) - 2
         shape = planes, int(arguments["rows"]), int(arguments["nx"])
         fitting = self.fitting(shape[2], int(arguments["f_row"]), shape[1])
@@ -131,7 +135,7 @@ class SweepKernel:
             shape,
             list(spread),
             lambda tile: self._launch(tile, arguments, values),
-            lambda tile: self.function(tile).local_size_bytes == 0,
+            lambda tile: self._steps == 2 or self.function(tile).local_size_bytes == 0,
             self._compile,
         )
 

@@ -115,8 +115,8 @@ def walled(closed: str, lattice="D3Q19", precision="single", size=(42, 9, 7), **
         (moments(body=[FILLED], **FORCE), tile(12, 8, 2)),
         (walled("x", size=(42, 10, 3)), tile(12, 8, 2)),
         (walled("y", size=(34, 9, 7)), tile(12, 8, 2)),
-        (walled("z", size=(20, 5, 11)), tile(12, 8, 2)),
-        (walled("yz"), tile(12, 8, 2, planes=1)),
+        (walled("yz", size=(20, 5, 11)), tile(12, 8, 2)),
+        (walled("z", size=(20, 5, 7)), tile(12, 8, 2, planes=1)),
         (walled("xyz", size=(8, 4, 2)), tile(12, 8, 2)),
         (walled("xyz", size=(41, 9, 7)), tile(12, 8, 1, stages=2)),
         (

@@ -112,8 +112,13 @@ INLINE void walk(unsigned char* memory, const Walls& walls, int sides, int64 fir
         const int across = (number == lowest) << 4 | (number == highest) << 5;
         if (beside | across) {
 #pragma unroll
-          for (int c = 0; c < CELLS; c++)
-            bounce(faces_beside(beside, c) | across, walls, messages, at, f, c, current[c]);
+          for (int c = 0; c < CELLS; c++) {
+            const int faces = faces_beside(beside, c) | across;
+            if (faces > 3)
+              bounce(faces, walls, messages, at, f, c, current[c]);
+            else if (faces) /* in all warps of a block at x- or x+ */
+              bounce(faces & 3, walls, messages, at, f, c, current[c]);
+          }
         }
       }
     };

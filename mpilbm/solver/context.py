@@ -86,10 +86,9 @@ class SlabContext:
         storage = case.precision.storage
         grid = case.layout.grid(case.lattice, *size, geometry.around, case.ghost, storage)
         grid = replace(grid, wraps=slab.wraps)
-        ghost = ghost_planes(case, slab)
-        if ghost > grid.ghost and isinstance(grid, Grid) and device.two_steps(program, grid):
+        kernels, ghost = device.compile(program, case.needs.roles), ghost_planes(case, slab)
+        if ghost > grid.ghost and isinstance(grid, Grid) and device.two_steps(kernels, grid):
             grid = replace(grid, ghost=ghost)
-        kernels = device.compile(program, case.needs.roles)
         listed: Sequence[EntryList] = grid.unlisted(geometry.lists, case.lattice)
         walls = BoxWalls.of(case, slab, grid)
         if program.sweep and isinstance(grid, Grid) and device.apply_walls(kernels, walls, grid):

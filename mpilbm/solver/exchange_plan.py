@@ -22,6 +22,7 @@ from mpilbm.layouts.grid import Grid
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries import in_cells
 from mpilbm.physics.lattices import AXES
+from mpilbm.solids.box_walls import constant_velocity
 
 TWO_STEPS_REACH = 2  # planes beyond its own that a pass of two steps reads
 
@@ -64,16 +65,19 @@ def whole_planes(grid: Grid, planes: int, array: int = 0) -> Plan:
 def allows_two_steps(case: Case, slab: Slab) -> bool:
     """Whether a pass may compute two steps of this slab, where the device has a kernel for it.
 
-    This requires one fluid in a periodic box whose bodies act in cells, and forces that do not
-    depend on time. Several slabs share no force that depends on the last coordinate: a pass
-    evaluates it in ghost planes, whose coordinate is that of planes at the other end of the box.
+    This requires one fluid in a box whose boundaries are half-way walls that the kernel can apply,
+    bodies that act in cells, and forces that do not depend on time. If several slabs share a
+    periodic axis, no force depends on the last coordinate: a pass evaluates it in ghost planes,
+    whose coordinate is that of planes at the other end of the box.
     """
     with_links = len(case.bodies) > len(in_cells(case))
-    if not case.single_fluid or case.boundaries or with_links:
+    walls = all(constant_velocity(each) is not None for each in case.boundaries)
+    if not case.single_fluid or not walls or with_links:
         return False
     across, values = AXES[case.dimensions - 1], case.kernel_values
-    wrong = any(value.timed or (slab.ranks > 1 and across in value.coordinates) for value in values)
-    return slab.periodic and slab.planes >= TWO_STEPS_REACH and not wrong
+    beyond = slab.ranks > 1 and slab.periodic
+    wrong = any(value.timed or (beyond and across in value.coordinates) for value in values)
+    return slab.planes >= TWO_STEPS_REACH and not wrong
 
 
 def ghost_planes(case: Case, slab: Slab) -> int:

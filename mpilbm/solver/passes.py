@@ -226,14 +226,20 @@ class TwoSteps:
 
     @classmethod
     def possible(cls, fluids: Sequence[Populations]) -> "TwoSteps | None":
-        """The passes of a slab, None where they are not possible, see allows_two_steps."""
+        """The passes of a slab, None where they are not possible.
+
+        They require `allows_two_steps`, and a slab without boundary lists: the kernel applies
+        half-way walls of the box and bodies that act in cells.
+        """
         context = fluids[0].context
-        grid = context.grid
-        if not isinstance(grid, Grid) or not allows_two_steps(context.case, context.slab):
+        grid, listed = context.grid, any(each.cells.size for each in context.geometry.lists)
+        if listed or not isinstance(grid, Grid):
             return None
-        if not grid.wraps and grid.ghost < TWO_STEPS_REACH:
+        if not allows_two_steps(context.case, context.slab):
             return None
-        kernel = context.device.two_steps(context.program, grid)
+        if context.slab.ranks > 1 and grid.ghost < TWO_STEPS_REACH:
+            return None
+        kernel = context.device.two_steps(context.kernels, grid)
         return cls(fluids[0], kernel) if kernel else None
 
     def _faster_than(self, work: Sequence[StepWork]) -> bool:
@@ -250,7 +256,8 @@ class TwoSteps:
                 self._launches[k % 2](context.bulk, *context.grid.interior)
 
         tiles = [kernel.resources() for kernel in self._kernels]
-        key = f"{context.program.sweep} {size} {tiles}"
+        faces = [face for each in context.case.boundaries for face in each.where]
+        key = f"{context.program.sweep} {size} {faces} {tiles}"
         ways: dict[str, Callable[[], None]] = {"single steps": single, "two steps": two}
         return fastest_way(context.device, key, prod(size), ways) == "two steps"
 
@@ -266,7 +273,7 @@ class TwoSteps:
             plan = whole_planes(grid, TWO_STEPS_REACH, (k + 1) % 2)
             exchange = prepare(replace(plan, alternating=True), fluid.f)
             self._passes.append(Pass(context, grid, launch, exchange, edge=edge))
-        if SHARE in context.tables and not grid.wraps:
+        if SHARE in context.tables and context.slab.ranks > 1:
             share = whole_planes(byte_grid(SHARE, grid), TWO_STEPS_REACH)
             prepare(share, [context.tables[SHARE]]).follow(context.bulk)
 

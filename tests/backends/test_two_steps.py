@@ -19,6 +19,7 @@ from support.two_steps import (
     small_tiles,
     tile,
     two_are_faster,
+    walled,
 )
 
 from mpilbm.backends import tuning
@@ -66,10 +67,19 @@ def advanced(case: dict, steps: int, device=Recorder) -> Cluster:
         (moments("D3Q15", "double"), tile(12, 8, 2)),
         (moments("D3Q27"), tile(12, 8, 2)),
         (moments(**RECURSIVE, **FORCE), tile(12, 8, 2)),
-        (moments(precision="half", **RECURSIVE), tile(12, 8, 2)),
-        (moments("D3Q27", **RECURSIVE), tile(12, 8, 2)),
         (moments(body=[FILLED], **FORCE), tile(12, 8, 2)),
-        (moments(precision="half", body=[FILLED]), tile(16, 9, 2, stages=2, planes=3)),
+        (walled("x", size=(42, 10, 3)), tile(12, 8, 2)),
+        (walled("y", size=(34, 9, 7)), tile(12, 8, 2)),
+        (walled("yz", size=(20, 5, 11)), tile(12, 8, 2)),
+        (walled("z", size=(20, 5, 7)), tile(12, 8, 2, planes=1)),
+        (walled("xyz", size=(8, 4, 2)), tile(12, 8, 2)),
+        (walled("xyz", size=(41, 9, 7)), tile(12, 8, 1, stages=2)),
+        (
+            walled("xz", precision="mixed_moments", body=[FILLED]),
+            tile(16, 9, 2, stages=2, planes=3),
+        ),
+        (walled("y", precision="half", body=[FILLED]), tile(16, 9, 2, stages=2, planes=3)),
+        (walled("xyz", "D3Q27", "half", **RECURSIVE, **FORMULAS), tile(12, 8, 2)),
     ],
     ids=lambda value: "" if isinstance(value, dict) else str(value),
 )
@@ -116,17 +126,19 @@ def test_two_steps_begin_at_even_steps(monkeypatch, faster):
     assert np.array_equal(again.read_state("", 0, again.slab.planes), expected)
 
 
-WALLS = {"name": "bounce_back", "where": ["y-", "y+"]}
+PROFILE = {"name": "bounce_back", "where": ["y-", "y+"], "velocity": ["0.01*x/nx", 0, 0]}
 BODY = {"shape": {"name": "sphere", "centre": [9, 4, 3], "radius": 2}}
 BODY["boundary"] = {"name": "bounce_back"}
 OSCILLATING = {"force": {"name": "guo", "value": ["1e-4*sin(t)", 0, 0]}}
-CLOSED = {"domain": {"size": [12, 9, 7], "periodic": [True, False, True]}, "boundary": [WALLS]}
+CLOSED = {"domain": {"size": [12, 9, 7], "periodic": [True, False, True]}}
+ENDS = [{"name": "equilibrium", "where": ["y-", "y+"], "rho": 1.0}]
 
 
 @pytest.mark.parametrize(
     ("case", "slabs", "device"),
     [
-        (moments(**CLOSED), 1, Recorder),
+        (moments(**CLOSED, boundary=[PROFILE]), 1, Recorder),
+        (moments(**CLOSED, boundary=ENDS), 1, Recorder),
         (moments(**OSCILLATING), 1, Recorder),
         (moments(body=[BODY]), 1, Recorder),
         (moments("D2Q9", size=(12, 9)), 1, Recorder),
@@ -137,13 +149,14 @@ CLOSED = {"domain": {"size": [12, 9, 7], "periodic": [True, False, True]}, "boun
         (two_fluids("D3Q19"), 1, Recorder),
     ],
     ids=[
-        "walls",
+        "profile",
+        "ends",
         "timed",
         "body",
         "2D",
-        "one plane",
-        "z across ranks",
-        "few planes",
+        "plane",
+        "z-on-ranks",
+        "few-planes",
         "ab",
         "coupled",
     ],

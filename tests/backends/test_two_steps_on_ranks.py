@@ -6,7 +6,16 @@ from support.emulated_device import EmulatedDevice, command
 from support.ipc_threads import PATIENCE, KernelDevice, World
 from support.random_device import NcclWorld
 from support.slabs import Cluster, assert_same
-from support.two_steps import FILLED, FORCE, moments, small_tiles, tile, two_are_faster
+from support.two_steps import (
+    FILLED,
+    FORCE,
+    FORMULAS,
+    moments,
+    small_tiles,
+    tile,
+    two_are_faster,
+    walled,
+)
 
 from mpilbm.backends import cuda
 from mpilbm.backends.cuda import tiles
@@ -49,8 +58,10 @@ def advance(cluster, *parts) -> Cluster:
         (moments(size=(10, 5, 25), **FORCE), 2),
         (moments(size=(34, 5, 8), precision="mixed_moments"), 3),
         (moments(size=(14, 13, 7), body=[FILLED], **FORCE), 3),
+        (walled("yz", size=(20, 5, 11), **FORMULAS), 3),
+        (walled("y", size=(34, 9, 25)), 2),
     ],
-    ids=["uneven", "fewest planes", "bulk planes", "mixed", "body across faces"],
+    ids=["uneven", "fewest planes", "bulk planes", "mixed", "body", "walls across", "walls along"],
 )
 def test_the_bits_of_single_steps(case, count):
     """Groups after odd numbers of steps, after single steps and after another group."""

@@ -39,6 +39,20 @@ def moments(lattice="D3Q19", precision="single", size=(42, 9, 7), **more) -> dic
     return box(lattice, size, precision=PRECISIONS[precision], **tables)
 
 
+def walled(closed: str, lattice="D3Q19", precision="single", size=(42, 9, 7), **more) -> dict:
+    """A box with walls along some axes, the last of which moves.
+
+    Tiles of 12 x 8 cells own 8 x 4: in 42 and 34 cells along x, in 9 and 5 along y, the last wall
+    is one or two cells beyond a tile.
+    """
+    periodic = [axis not in closed for axis in "xyz"]
+    faces = [axis + side for axis in closed for side in "-+"]
+    walls = {"name": "bounce_back", "where": faces[:-1]}
+    lid = {"name": "bounce_back", "where": faces[-1:], "velocity": [0.05, 0.03, -0.02]}
+    boundaries = {"boundary": [lid, walls], "domain": {"size": list(size), "periodic": periodic}}
+    return moments(lattice, precision, size, **(boundaries | more))
+
+
 class Recorder(EmulatedDevice):
     """Enqueues again what it has recorded."""
 

@@ -197,10 +197,11 @@ class Device:
         """Whether the collide-stream kernel applies these half-way walls from now on."""
         return False
 
-    def two_steps(self, program: Program, grid: Grid) -> CompiledKernel | None:
-        """A kernel for two steps of a box that wraps around along all axes; None: there is none.
+    def two_steps(self, kernels: Mapping[str, CompiledKernel], grid: Grid) -> CompiledKernel | None:
+        """A kernel for two steps of a box without boundary lists; None: there is none.
 
-        It takes the arguments of `collide_stream_0`, and has the bits of two of its launches.
+        It takes the arguments of `collide_stream_0`, applies the same walls, and has the bits of
+        two of its launches.
         """
         return None
 

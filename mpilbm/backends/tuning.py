@@ -25,14 +25,15 @@ def fastest(
     bind: Callable[[Shape], Runner],
     usable: Callable[[Shape], bool] = lambda shape: True,
     prepare: Callable[[Sequence[Shape]], object] = lambda shapes: None,
+    first: int = 1,
 ) -> Shape:
     """The fastest of some launch shapes (frozen dataclasses) for the kernel with this text.
 
-    `box`: planes, rows and cells in a row; `bind(shape)` makes a launch over planes; shapes that
-    are not `usable` are left out, unless none is; `prepare(shapes)` is called before all shapes are
-    tried. The trials overwrite the arrays of the launches; therefore shapes are chosen before the
-    initial state is set. The result is the same with all shapes, bit for bit, so ranks may choose
-    different shapes.
+    `box`: planes, rows and cells in a row; `first`: the number of the first plane in the arrays;
+    `bind(shape)` makes a launch over planes; shapes that are not `usable` are left out, unless none
+    is; `prepare(shapes)` is called before all shapes are tried. The trials overwrite the arrays of
+    the launches; therefore shapes are chosen before the initial state is set. The result is the
+    same with all shapes, bit for bit, so ranks may choose different shapes.
     """
     planes, rows, nx = box
     if planes * rows * nx < SMALL or len(shapes) == 1:
@@ -46,7 +47,7 @@ def fastest(
     stream, launches = device.stream("bulk"), max(1, BATCH // (planes * rows * nx))
 
     def seconds(shape: Shape) -> float:
-        trial = _trial(device, partial(bind(shape), stream, 1, 1 + planes), launches)
+        trial = _trial(device, partial(bind(shape), stream, first, first + planes), launches)
         return median(trial() for _ in range(REPEATS))
 
     prepare(shapes)

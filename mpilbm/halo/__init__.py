@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Any, ParamSpec, TypeVar
 
 from mpilbm.backends import Device
-from mpilbm.backends.interfaces import Event, Launch, Runner
+from mpilbm.backends.interfaces import Event, Launch, Runner, Stream
 from mpilbm.core.registry import Parameters
 from mpilbm.halo.plan import Plan
 from mpilbm.layouts.grid import Grid
@@ -69,6 +69,14 @@ class Exchange:
         arrived = self.arrival()
         if arrived is not None:
             self.wait(arrived.synchronize)
+
+    def follow(self, stream: Stream) -> None:
+        """Exchange after the work in a stream, whose later work follows what arrives."""
+        self.start(stream.record())
+        self.wait(stream.flush)
+        arrived = self.arrival()
+        if arrived is not None:
+            stream.wait(arrived)
 
     def wait(self, blocking: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
         """The result of `blocking(...)`, whose time is added to `waited`."""

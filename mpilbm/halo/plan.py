@@ -33,10 +33,10 @@ class Plan:
     The k-th send towards +1 is the k-th receive from -1 of the upper neighbour, and the k-th send
     towards -1 is the k-th receive from +1 of the lower one.
 
-    alternating  successive steps exchange two arrays in turn, and only the kernels over the edge
-                 planes of a step and earlier work in the bulk stream access the ghost planes of the
-                 array that the step reads. So these accesses have ended when the neighbour receives
-                 the planes of that step, one step before it writes to these ghost planes again
+    alternating  successive passes exchange two arrays in turn, and only the kernels over the edge
+                 planes of a pass and earlier work in the bulk stream access the ghost planes of the
+                 array that the pass reads. So these accesses have ended when the neighbour receives
+                 the planes of that pass, one pass before it writes to these ghost planes again
     """
 
     sends: tuple[Transfer, ...]

@@ -98,6 +98,8 @@ def build_solver(
         exchanger = halo.open(slab, comm, device)
     with say.during("preparing the boundary lists and the launches of the kernels"):
         solver = together(comm, Solver, case, slab, geometry, device, exchanger, program)
+        if comm.size > 1 and all(comm.allgather(solver.faster is not None)):
+            together(comm, solver.take_two_steps, solver.faster, waits=True)
     facts = {
         "ranks": comm.size,
         "backend": backend.name,

@@ -58,7 +58,7 @@ class BoxWalls:
         places: set[int] = set()
         rank: dict[int, tuple[int, int]] = {}
         for owner in owners_of(case):
-            velocity = _constant_velocity(owner.boundary) if owner.body is None else None
+            velocity = constant_velocity(owner.boundary) if owner.body is None else None
             if velocity is None:
                 continue
             places.add(owner.place)
@@ -87,7 +87,7 @@ class BoxWalls:
         return tuple(each.only(np.flatnonzero(np.isin(each.cells, cells))) for each in lists)
 
 
-def _constant_velocity(boundary: Condition) -> tuple[float, ...] | None:
+def constant_velocity(boundary: Condition) -> tuple[float, ...] | None:
     """The constant velocity of a half-way wall, () at rest; None for all other boundaries."""
     if boundary.reflects:
         return ()

@@ -28,6 +28,7 @@ from mpilbm.solids.box_walls import BoxWalls
 from mpilbm.solids.build import Geometry
 from mpilbm.solids.entry_list import EntryList
 from mpilbm.solver import memory_plan
+from mpilbm.solver.exchange_plan import ghost_planes
 from mpilbm.solver.timed_values import ForceField, ForceNumbers
 
 
@@ -85,7 +86,9 @@ class SlabContext:
         storage = case.precision.storage
         grid = case.layout.grid(case.lattice, *size, geometry.around, case.ghost, storage)
         grid = replace(grid, wraps=slab.wraps)
-        kernels = device.compile(program, case.needs.roles)
+        kernels, ghost = device.compile(program, case.needs.roles), ghost_planes(case, slab)
+        if ghost > grid.ghost and isinstance(grid, Grid) and device.two_steps(kernels, grid):
+            grid = replace(grid, ghost=ghost)
         listed: Sequence[EntryList] = grid.unlisted(geometry.lists, case.lattice)
         walls = BoxWalls.of(case, slab, grid)
         if program.sweep and isinstance(grid, Grid) and device.apply_walls(kernels, walls, grid):
@@ -191,7 +194,8 @@ def _neighbours(device: Device, grid: AnyGrid, geometry: Geometry) -> dict[str, 
 def share_tables(geometry: Geometry, grid: AnyGrid, device: Device) -> dict[str, Array | int]:
     """The arguments of kernels that read solid shares; empty without bodies that act in cells.
 
-    Ghost planes hold 0: kernels read the share of the cell that they update.
+    Ghost planes hold 0: kernels read the share of the cell that they update. Passes of two steps
+    also read it in ghost planes, and exchange it, see TwoSteps.
     """
     if geometry.shares is None or not isinstance(grid, Grid):
         return {}

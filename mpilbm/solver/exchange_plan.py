@@ -7,13 +7,24 @@ reads from beyond its slab:
     fetched    (slot, plane) read from the ghost planes: received from the neighbour's first planes
 
 Nothing is exchanged where the planes of a slab wrap around (Grid.wraps).
+
+A pass of two steps computes the first of them also in the neighbours' planes beside the slab, from
+their next planes. After it, and before the first of such passes, two whole planes are exchanged.
 """
 
 from collections.abc import Iterable, Iterator
 
+from mpilbm.case.case import Case
 from mpilbm.codegen.program import Access
 from mpilbm.halo.plan import Plan, Transfer
 from mpilbm.layouts import AnyGrid
+from mpilbm.layouts.grid import Grid
+from mpilbm.parallel.slabs import Slab
+from mpilbm.physics.boundaries import in_cells
+from mpilbm.physics.lattices import AXES
+from mpilbm.solids.box_walls import constant_velocity
+
+TWO_STEPS_REACH = 2  # planes beyond its own that a pass of two steps reads
 
 Move = tuple[int, int, int]  # memory slot, plane in the array of the sender, of the receiver
 Touched = tuple[int, tuple[int, int, int]]  # slot, offset
@@ -36,6 +47,43 @@ def exchange_plan(
             sends.append(Transfer(way, array, *grid.piece(source, slot, count)))
             receives.append(Transfer(-way, array, *grid.piece(target, slot, count)))
     return Plan((), ()) if grid.wraps else Plan(tuple(sends), tuple(receives))
+
+
+def whole_planes(grid: Grid, planes: int, array: int = 0) -> Plan:
+    """The plan that exchanges so many whole planes at each face, in one message each."""
+    if grid.wraps:
+        return Plan((), ())
+    first, end = grid.interior
+
+    def piece(neighbour: int, plane: int) -> Transfer:
+        return Transfer(neighbour, array, *grid.piece(plane, 0, planes * grid.all_slots))
+
+    sends = piece(+1, end - planes), piece(-1, first)
+    return Plan(sends, (piece(-1, first - planes), piece(+1, end)))
+
+
+def allows_two_steps(case: Case, slab: Slab) -> bool:
+    """Whether a pass may compute two steps of this slab, where the device has a kernel for it.
+
+    This requires one fluid in a box whose boundaries are half-way walls that the kernel can apply,
+    bodies that act in cells, and forces that do not depend on time. If several slabs share a
+    periodic axis, no force depends on the last coordinate: a pass evaluates it in ghost planes,
+    whose coordinate is that of planes at the other end of the box.
+    """
+    with_links = len(case.bodies) > len(in_cells(case))
+    walls = all(constant_velocity(each) is not None for each in case.boundaries)
+    if not case.single_fluid or not walls or with_links:
+        return False
+    across, values = AXES[case.dimensions - 1], case.kernel_values
+    beyond = slab.ranks > 1 and slab.periodic
+    wrong = any(value.timed or (beyond and across in value.coordinates) for value in values)
+    return slab.planes >= TWO_STEPS_REACH and not wrong
+
+
+def ghost_planes(case: Case, slab: Slab) -> int:
+    """Number of ghost planes of a slab at each face, if the device has a kernel for two steps."""
+    two = slab.ranks > 1 and case.layout.sweep and case.dimensions == 3
+    return TWO_STEPS_REACH if two and allows_two_steps(case, slab) else case.ghost
 
 
 def _moves(grid: AnyGrid, writes: set[Touched], reads: set[Touched], way: int) -> set[Move]:

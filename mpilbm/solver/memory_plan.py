@@ -24,6 +24,7 @@ from mpilbm.solids.entry_list import EntryList, Writes
 from mpilbm.solids.shares import Shares
 from mpilbm.solids.solid_cells import CELLS
 from mpilbm.solids.staging import looked_at, split_by_writes
+from mpilbm.solver.exchange_plan import ghost_planes
 
 BLOCK_BYTES = 2**27  # of the velocity of a block
 LEAST_PLANES = 4  # of a block
@@ -45,13 +46,16 @@ BLOCK_CELL_BYTES = 48
 def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dict[str, int]:
     """Bytes of a slab's arrays by their contents: populations, velocity (for sums), flags.
 
+    Includes the ghost planes that only GPUs have, see ghost_planes.
+
     `fluid`: see Geometry.around; without it a layout of fluid cells only has no arrays.
     """
     planes, (rows, nx) = slab.planes, slab.shape[1:]
     unit, compute = case.formats.unit_bytes, np.dtype(case.precision.compute).itemsize
     storage = case.precision.storage
-    grid = case.layout.grid(case.lattice, planes, rows, nx, fluid, case.ghost, storage)
-    velocity = velocity_grid(case.lattice, case.ghost, planes, rows, nx, len(case.sloped))
+    ghost = ghost_planes(case, slab)
+    grid = case.layout.grid(case.lattice, planes, rows, nx, fluid, ghost, storage)
+    velocity = velocity_grid(case.lattice, ghost, planes, rows, nx, len(case.sloped))
     tables = {"neighbours": grid.table_bytes} if grid.table_bytes else {}
     if case.coupling:
         tables["fields of the coupling"] = FieldGrid.of(case, planes, rows, nx).count * compute

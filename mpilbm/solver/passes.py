@@ -1,25 +1,29 @@
 """The passes of a time step: edge planes first, their exchange overlapped with the other planes."""
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from math import prod
 from typing import Any
 
 from mpilbm.backends.interfaces import CompiledKernel, Event, Runner
 from mpilbm.backends.tuning import SMALL, fastest_way
-from mpilbm.codegen.program import Access
+from mpilbm.codegen.program import SHARE, Access
 from mpilbm.halo import Exchange
 from mpilbm.layouts import AnyGrid
-from mpilbm.layouts.grid import Grid
-from mpilbm.physics.boundaries import in_cells
+from mpilbm.layouts.grid import Grid, byte_grid
 from mpilbm.solver.boundary_lists import BoundaryLists
 from mpilbm.solver.context import SlabContext
-from mpilbm.solver.exchange_plan import exchange_plan
+from mpilbm.solver.exchange_plan import (
+    TWO_STEPS_REACH,
+    allows_two_steps,
+    exchange_plan,
+    whole_planes,
+)
 from mpilbm.solver.populations import Populations
 
 GROUP = 4  # steps of two passes of two steps: from the first array to the second one and back
-LEAST_PLANES = 2  # such a pass reads two planes beyond the last one, which wrap around once
+# edge planes of such a pass, which reads four planes more for each launch; a quarter of a thin slab
+EDGE_PLANES, LEAST_EDGE = 32, 8
 Events = tuple[Event | None, ...]  # of each pass: ready to send, all planes computed, arrived
 
 
@@ -35,11 +39,12 @@ class Pass:
     ```
 
     The edge stream has priority. On devices without priorities the bulk planes wait for `ready`.
-    There are as many edge planes at a face as the neighbour's ghost layer has planes; none at walls
-    and where planes wrap around: there all planes are bulk planes, in one launch. Edge and bulk
-    planes run the same kernel. No cell accesses values that another cell writes in the same pass,
-    so the result does not depend on their order. Edge planes run after all work that is in the bulk
-    stream when the pass is enqueued; work enqueued in the bulk stream later runs after the pass.
+    There are `edge` edge planes at a face, by default as many as a step reads beyond it; none at
+    walls and where planes wrap around: there all planes are bulk planes, in one launch. Edge and
+    bulk planes run the same kernel. No cell accesses values that another cell writes in the same
+    pass, so the result does not depend on their order. Edge planes run after all work that is in
+    the bulk stream when the pass is enqueued; work enqueued in the bulk stream later runs after the
+    pass.
 
     `offered`: whether the launch is offered to the exchange (Exchange.join). If the exchange has
     become a part of it, the pass is one launch in the bulk stream, except in timed steps.
@@ -52,6 +57,7 @@ class Pass:
         launch: Runner,
         exchange: Exchange,
         offered: bool = False,
+        edge: int | None = None,
     ):
         self.offered, self.planes = offered, grid.interior
         self.edge, self.bulk = context.device.stream("edge"), context.bulk
@@ -60,10 +66,11 @@ class Pass:
         first, end = grid.interior
         beside = context.slab.lower, context.slab.upper
         lower, upper = (peer is not None and not grid.wraps for peer in beside)
-        begin = min(first + grid.ghost * lower, end)
-        self.inner = begin, max(begin, end - grid.ghost * upper)
+        edge = edge or context.case.ghost
+        begin = min(first + edge * lower, end)
+        self.inner = begin, max(begin, end - edge * upper)
         self.edges = [(first, self.inner[0], 1), (self.inner[1], end, 1)]
-        if lower and upper and grid.ghost == 1:
+        if lower and upper and edge == 1:
             self.edges = [(first, end, max(1, end - 1 - first))]
         self.alone = not (lower or upper)
 
@@ -180,7 +187,7 @@ class StepWork:
 
 
 class TwoSteps:
-    """Launches that compute two steps each, in one pass over memory.
+    """Passes over memory that compute two steps each.
 
     ```
     array 0   | state t |                         | state t + 4 |
@@ -189,58 +196,111 @@ class TwoSteps:
 
     The state after t steps is in array t % 2. A pass reads one array and writes the state two
     steps later to the other one, so passes come in pairs: four steps from an even t on.
+
+    On several ranks a pass reads two planes of each neighbour, which are exchanged after it, and
+    before the first pass after single steps, which exchange one. All ranks take such passes, or
+    none (Solver.take_two_steps). The exchange before the first pass waits until the neighbours have
+    reached theirs. So passes alternate as in Plan.alternating, also with single steps before them.
     """
 
     def __init__(self, fluid: Populations, kernel: CompiledKernel):
         context, name = fluid.context, "collide_stream_0"
-        self._bulk, self._planes = context.bulk, context.grid.interior
-        self._context, self._kernels = context, (context.kernels[name], kernel)
+        self._fluid, self._context = fluid, context
+        self._kernels = context.kernels[name], kernel
         given = [context.arguments(name, **fluid.numbers(), **fluid.arrays(k)) for k in range(2)]
-        self._passes = [kernel.bind(**arguments) for arguments in given]
+        self._launches = [kernel.bind(**arguments) for arguments in given]
+        self._passes: list[Pass] = []  # set by connect(), with the exchange before the first one
+        self._before = Exchange()
+        self._last: int | None = None  # the steps that were done after the last pass
 
     @classmethod
     def of(cls, fluids: Sequence[Populations], work: Sequence[StepWork]) -> "TwoSteps | None":
-        """The passes of recorded steps, None where not possible or not faster than single steps.
+        """The passes of a slab, None where not possible or not faster than single steps.
 
-        `work`: the work of single steps. Both ways are measured, which overwrites the populations;
-        small boxes are not measured.
+        `work`: the work of single steps. Both ways are measured without exchanges, which overwrites
+        the populations; small slabs are not measured.
         """
-        small = math.prod(fluids[0].context.slab.shape) < SMALL
+        small = prod(_size(fluids[0].context)) < SMALL
         two = None if small else cls.possible(fluids)
         return two if two and two._faster_than(work) else None
 
     @classmethod
     def possible(cls, fluids: Sequence[Populations]) -> "TwoSteps | None":
-        """The passes of recorded steps, None where they are not possible.
+        """The passes of a slab, None where they are not possible.
 
-        They require one fluid in a box without boundaries, all of whose planes are on this rank;
-        bodies must act in cells.
+        They require `allows_two_steps`, and a slab without boundary lists: the kernel applies
+        half-way walls of the box and bodies that act in cells.
         """
-        fluid, context = fluids[0], fluids[0].context
-        case, grid = context.case, context.grid
-        with_links = len(case.bodies) > len(in_cells(case))
-        if not case.single_fluid or case.boundaries or with_links or not isinstance(grid, Grid):
+        context = fluids[0].context
+        grid, listed = context.grid, any(each.cells.size for each in context.geometry.lists)
+        if listed or not isinstance(grid, Grid):
             return None
-        if not grid.wraps or grid.planes < LEAST_PLANES:
+        if not allows_two_steps(context.case, context.slab):
             return None
-        kernel = context.device.two_steps(context.program, grid)
-        return cls(fluid, kernel) if kernel else None
+        if context.slab.ranks > 1 and grid.ghost < TWO_STEPS_REACH:
+            return None
+        kernel = context.device.two_steps(context.kernels, grid)
+        return cls(fluids[0], kernel) if kernel else None
 
     def _faster_than(self, work: Sequence[StepWork]) -> bool:
         """Whether a group takes less time than as many single steps."""
+        context, size = self._context, _size(self._context)
 
         def single() -> None:
             for k in range(GROUP):
-                work[k % len(work)].enqueue()
+                for one in work[k % len(work)].passes:
+                    one.launch(context.bulk, *one.planes)
 
-        context = self._context
+        def two() -> None:
+            for k in range(GROUP // 2):
+                self._launches[k % 2](context.bulk, *context.grid.interior)
+
         tiles = [kernel.resources() for kernel in self._kernels]
-        key = f"{context.program.sweep} {context.slab.shape} {tiles}"
-        ways: dict[str, Callable[[], None]] = {"single steps": single}
-        ways["two steps"] = partial(self.enqueue, GROUP)
-        return fastest_way(context.device, key, math.prod(context.slab.shape), ways) == "two steps"
+        faces = [face for each in context.case.boundaries for face in each.where]
+        key = f"{context.program.sweep} {size} {faces} {tiles}"
+        ways: dict[str, Callable[[], None]] = {"single steps": single, "two steps": two}
+        return fastest_way(context.device, key, prod(size), ways) == "two steps"
+
+    def connect(self) -> None:
+        """Prepare the exchanges, and exchange solid shares, which do not change. Collective."""
+        context, fluid, grid = self._context, self._fluid, self._context.grid
+        assert isinstance(grid, Grid)  # see possible()
+        prepare = context.exchanger.prepare
+        self._before = prepare(whole_planes(grid, TWO_STEPS_REACH), fluid.f)
+        edge = min(EDGE_PLANES, grid.planes // 4)
+        edge = edge if edge >= LEAST_EDGE else grid.planes
+        for k, launch in enumerate(self._launches):
+            plan = whole_planes(grid, TWO_STEPS_REACH, (k + 1) % 2)
+            exchange = prepare(replace(plan, alternating=True), fluid.f)
+            self._passes.append(Pass(context, grid, launch, exchange, edge=edge))
+        if SHARE in context.tables and context.slab.ranks > 1:
+            share = whole_planes(byte_grid(SHARE, grid), TWO_STEPS_REACH)
+            prepare(share, [context.tables[SHARE]]).follow(context.bulk)
+
+    @property
+    def waited(self) -> float:
+        """Seconds that the host has waited, in total."""
+        return self._before.waited + sum(one.waited for one in self._passes)
+
+    def begin(self, steps: int) -> None:
+        """Enqueue what a pass needs after so many steps, unless the last work was a pass."""
+        if self._last != steps and not all(one.alone for one in self._passes):
+            self._before.follow(self._context.bulk)
+
+    def forget(self) -> None:
+        """Exchange two planes before the next pass: the populations were replaced."""
+        self._last = None
 
     def enqueue(self, steps: int) -> None:
         """Enqueue so many steps, a multiple of GROUP, from an even step on."""
         for k in range(steps // 2):
-            self._passes[k % 2](self._bulk, *self._planes)
+            self._passes[k % 2].run()
+
+    def ended(self, steps: int) -> None:
+        """Note that so many steps are done, the last ones by `enqueue`."""
+        self._last = steps
+
+
+def _size(context: SlabContext) -> tuple[int, int, int]:
+    """Planes, rows and cells in a row of a slab."""
+    return context.slab.planes, *context.slab.shape[1:]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
+from time import perf_counter
 
 import numpy as np
 
@@ -41,7 +42,8 @@ class Solver:
     the number of steps done; the passes repeat every `period` steps. `all`: the populations of
     all fluids, and those of the scalars, whose step is a part of that of the fluid. `bounds`: those
     of the scalars that are watched, by label. `geometry`: solid cells, and the boundary lists that
-    the step runs; `grid`: the memory of the populations.
+    the step runs; `grid`: the memory of the populations. `faster`: passes of two steps, if they are
+    possible on this slab and faster than single steps; `two_steps`: those that are taken.
 
     The parts share a SlabContext and do not refer to the solver: without reference cycles all
     arrays are freed with the solver.
@@ -71,7 +73,10 @@ class Solver:
             StepWork(self.context, k, self.lists, [*self._before(k), *self.streaming[k]])
             for k in range(self.period)
         ]
-        self.two_steps = TwoSteps.of(self.fluids, self.work) if self._recordable else None
+        self.two_steps: TwoSteps | None = None
+        self.faster = TwoSteps.of(self.fluids, self.work)
+        if self.faster and slab.ranks == 1:
+            self.take_two_steps(self.faster)
         self.state = FlowState(self.context, self.fluids, self.coupled)
         self.diagnostics, self.initial = Diagnostics(self.state), InitialState(self.state)
         self.times, self.ahead = StepTimes(device), StepsAhead(self.context.bulk)
@@ -131,6 +136,11 @@ class Solver:
                     )
         return total // parities
 
+    def take_two_steps(self, passes: TwoSteps) -> None:
+        """Take two steps in one pass from now on; all ranks call it, or none. Collective."""
+        passes.connect()
+        self.two_steps = passes
+
     def step(self) -> None:
         """Enqueue one time step: the boundary lists, then each pass with its halo exchange."""
         work = self.work[self.steps % self.period]
@@ -143,21 +153,45 @@ class Solver:
     def advance(self, steps: int) -> None:
         """Enqueue so many time steps, where possible many of them by one call."""
         while steps > 0:
-            length = self._recorded(steps)
+            length = self._together(steps)
             if length is None:
                 self.step()
             else:
-                seconds = self.recordings.play(length, partial(self._enqueue, length))
-                self.times.replayed(length, seconds)
-                self.steps += length
-                self.ahead.enqueued(length)
+                self._advance_together(length)
             steps -= length or 1
 
-    def _recorded(self, steps: int) -> int | None:
-        """The longest recording that ends before the next timed step; None if none does."""
-        if self.steps % self.period or not self._recordable:
+    def _together(self, steps: int) -> int | None:
+        """How many steps come next by one call, before the next timed step; None: there are none.
+
+        The longest recording; without recordings those that passes of two steps take.
+        """
+        if self.steps % self.period:
             return None
-        return Recordings.length(min(steps, self.times.untimed(self.steps)))
+        steps = min(steps, self.times.untimed(self.steps))
+        if self._recordable:
+            return Recordings.length(steps)
+        return GROUP if self.two_steps and steps >= GROUP else None
+
+    def _advance_together(self, steps: int) -> None:
+        """Enqueue so many steps by one call."""
+        two = self._two_steps_for(steps)
+        if two:
+            two.begin(self.steps)
+        if self._recordable:
+            seconds = self.recordings.play(steps, partial(self._enqueue, steps))
+        else:
+            begin = perf_counter() - self._waited
+            self._enqueue(steps)
+            seconds = perf_counter() - self._waited - begin
+        self.times.replayed(steps, seconds)
+        self.steps += steps
+        if two:
+            two.ended(self.steps)
+        self.ahead.enqueued(steps)
+
+    @property
+    def _waited(self) -> float:
+        return self.two_steps.waited if self.two_steps else 0.0
 
     @cached_property
     def _recordable(self) -> bool:
@@ -165,10 +199,14 @@ class Solver:
         recordable = self.device.records and not self.context.timed
         return recordable and all(work.in_streams for work in self.work)
 
+    def _two_steps_for(self, steps: int) -> TwoSteps | None:
+        """The passes that take so many steps; None: single steps."""
+        return self.two_steps if steps % GROUP == 0 else None
+
     def _enqueue(self, steps: int) -> None:
         """The work of so many steps from the beginning of a period on."""
-        if self.two_steps and steps % GROUP == 0:
-            return self.two_steps.enqueue(steps)
+        if two := self._two_steps_for(steps):
+            return two.enqueue(steps)
         for step in range(steps):
             self.work[step % self.period].enqueue(followed=step + 1 < steps)
 
@@ -199,6 +237,8 @@ class Solver:
         if self.context.force_field:
             self.context.force_field.update(step)
         self.diagnostics.forget()
+        if self.two_steps:
+            self.two_steps.forget()
         if self.coupled:
             self.coupled.forget()
         self.device.synchronize()

@@ -147,7 +147,7 @@ def test_the_general_kernel_replaces_the_sweep(machine):
     assert not isinstance(kernels["collide_stream_0"], SweepKernel)
     assert type(kernels["collide_stream_0"]) is type(plain["collide_stream_0"])
     assert "the sweep requires an NVIDIA GPU" in device.warning
-    assert device.two_steps(program, None) is None
+    assert device.two_steps(kernels, None) is None
 
 
 def test_cuda_ipc_is_refused(machine):

@@ -1,83 +1,52 @@
 """Two steps in one pass: their bits, and where they are used; CUDA text compiled for a CPU."""
 
-import ctypes
 from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from support.coupled import two_fluids
-from support.emulated_device import EmulatedDevice, command, encode_tiled
-from support.slabs import PRECISIONS, Cluster, box
+from support.emulated_device import EmulatedDevice, command
+from support.slabs import Cluster, box
+from support.two_steps import (
+    FILLED,
+    FORCE,
+    FORMULAS,
+    Alone,
+    Launcher,
+    Recorder,
+    moments,
+    small_tiles,
+    tile,
+    two_are_faster,
+    walled,
+)
 
 from mpilbm.backends import tuning
 from mpilbm.backends.cuda import tiles
 from mpilbm.backends.cuda.sweep import SweepLaunch
-from mpilbm.backends.cuda.tiles import Tile
-from mpilbm.halo.local import alone
 from mpilbm.solver import passes
 from mpilbm.solver.passes import GROUP, TwoSteps
 
 pytestmark = pytest.mark.skipif(command() is None, reason="no C++ compiler")
-FORCE = {"force": {"name": "guo", "value": [1e-4, -2e-4, 3e-4]}}
-FORMULAS = {"force": {"name": "guo", "value": ["1e-4*x*(nx-x)/nx**2", "2e-4*y/ny", "1e-4*z*y/ny"]}}
-
-BALL = {"name": "sphere", "centre": [9.3, 8.4, 3], "radius": 2.4}
-FILLED = {"label": "ball", "shape": BALL, "boundary": {"name": "partially_saturated"}}
 
 
 @pytest.fixture(autouse=True)
 def driver(monkeypatch):
-    """Small tiles of a single step, and a driver that knows tensor maps alone."""
-    load, library = ctypes.CDLL, SimpleNamespace(cuTensorMapEncodeTiled=encode_tiled)
-    monkeypatch.setattr(ctypes, "CDLL", lambda n: library if n == "libcuda.so.1" else load(n))
-    monkeypatch.setattr(tiles, "CANDIDATES", (Tile(8, 4, 2, 1, planes=3),))
-
-
-def tile(tx, ty, cells, stages=1, planes=64) -> Tile:
-    return Tile(tx, ty, stages, 1, cells, planes, bulk=False, steps=2)
-
-
-def moments(lattice="D3Q19", precision="single", size=(42, 9, 7), **more) -> dict:
-    tables = {"layout": {"name": "moments"}, "collision": {"name": "regularized"}} | more
-    return box(lattice, size, precision=PRECISIONS[precision], **tables)
+    small_tiles(monkeypatch)
 
 
 RECURSIVE = {"collision": {"name": "recursive_regularized"}}
 
 
-class Recorder(EmulatedDevice):
-    """Enqueues again what it has recorded."""
-
-    records = True
-
-    def recording(self, work):
-        return work
-
-
-class Alone:
-    """One slab, its own neighbour."""
-
-    def exchanger(self, rank, slab, device):
-        return alone(slab, device)
-
-
-class Launcher(EmulatedDevice):
-    """Records nothing."""
-
-    records = False
-
-
 @pytest.fixture
 def faster(monkeypatch):
-    """A device on which two steps in one pass are faster, in boxes of any size."""
-    monkeypatch.setattr(passes, "SMALL", 0)
-    monkeypatch.setattr(passes, "fastest_way", lambda device, key, cells, ways: list(ways)[-1])
+    two_are_faster(monkeypatch)
 
 
-def advanced(case: dict, steps: int) -> Cluster:
+def advanced(case: dict, steps: int, device=Recorder) -> Cluster:
     """So many steps, two at a time where that is possible."""
-    cluster = Cluster(case, 1, Recorder, Alone()).start()
+    cluster = Cluster(case, 1, device, Alone()).start()
     (solver,) = cluster.solvers
     assert solver.two_steps
     solver.advance(steps)
@@ -98,10 +67,19 @@ def advanced(case: dict, steps: int) -> Cluster:
         (moments("D3Q15", "double"), tile(12, 8, 2)),
         (moments("D3Q27"), tile(12, 8, 2)),
         (moments(**RECURSIVE, **FORCE), tile(12, 8, 2)),
-        (moments(precision="half", **RECURSIVE), tile(12, 8, 2)),
-        (moments("D3Q27", **RECURSIVE), tile(12, 8, 2)),
         (moments(body=[FILLED], **FORCE), tile(12, 8, 2)),
-        (moments(precision="half", body=[FILLED]), tile(16, 9, 2, stages=2, planes=3)),
+        (walled("x", size=(42, 10, 3)), tile(12, 8, 2)),
+        (walled("y", size=(34, 9, 7)), tile(12, 8, 2)),
+        (walled("yz", size=(20, 5, 11)), tile(12, 8, 2)),
+        (walled("z", size=(20, 5, 7)), tile(12, 8, 2, planes=1)),
+        (walled("xyz", size=(8, 4, 2)), tile(12, 8, 2)),
+        (walled("xyz", size=(41, 9, 7)), tile(12, 8, 1, stages=2)),
+        (
+            walled("xz", precision="mixed_moments", body=[FILLED]),
+            tile(16, 9, 2, stages=2, planes=3),
+        ),
+        (walled("y", precision="half", body=[FILLED]), tile(16, 9, 2, stages=2, planes=3)),
+        (walled("xyz", "D3Q27", "half", **RECURSIVE, **FORMULAS), tile(12, 8, 2)),
     ],
     ids=lambda value: "" if isinstance(value, dict) else str(value),
 )
@@ -148,41 +126,52 @@ def test_two_steps_begin_at_even_steps(monkeypatch, faster):
     assert np.array_equal(again.read_state("", 0, again.slab.planes), expected)
 
 
-WALLS = {"name": "bounce_back", "where": ["y-", "y+"]}
+PROFILE = {"name": "bounce_back", "where": ["y-", "y+"], "velocity": ["0.01*x/nx", 0, 0]}
 BODY = {"shape": {"name": "sphere", "centre": [9, 4, 3], "radius": 2}}
 BODY["boundary"] = {"name": "bounce_back"}
 OSCILLATING = {"force": {"name": "guo", "value": ["1e-4*sin(t)", 0, 0]}}
-CLOSED = {"domain": {"size": [12, 9, 7], "periodic": [True, False, True]}, "boundary": [WALLS]}
+CLOSED = {"domain": {"size": [12, 9, 7], "periodic": [True, False, True]}}
+ENDS = [{"name": "equilibrium", "where": ["y-", "y+"], "rho": 1.0}]
 
 
 @pytest.mark.parametrize(
     ("case", "slabs", "device"),
     [
-        (moments(**CLOSED), 1, Recorder),
+        (moments(**CLOSED, boundary=[PROFILE]), 1, Recorder),
+        (moments(**CLOSED, boundary=ENDS), 1, Recorder),
+        (moments(**OSCILLATING), 1, Recorder),
         (moments(body=[BODY]), 1, Recorder),
         (moments("D2Q9", size=(12, 9)), 1, Recorder),
         (moments(size=(12, 9, 1)), 1, Recorder),
-        (moments(), 2, Recorder),
+        (moments(**FORMULAS), 2, Recorder),
+        (moments(size=(12, 9, 5)), 3, Recorder),
         (box("D3Q19"), 1, Recorder),
         (two_fluids("D3Q19"), 1, Recorder),
     ],
-    ids=["walls", "body", "2D", "one plane", "ranks", "ab", "coupled"],
+    ids=[
+        "profile",
+        "ends",
+        "timed",
+        "body",
+        "2D",
+        "plane",
+        "z-on-ranks",
+        "few-planes",
+        "ab",
+        "coupled",
+    ],
 )
 def test_other_cases_take_single_steps(case, slabs, device, faster):
     world = Alone() if slabs == 1 else None
     for solver in Cluster(case, slabs, device, world).solvers:
         assert solver.two_steps is None
-        assert TwoSteps.possible(solver.fluids) is None
 
 
-@pytest.mark.parametrize(
-    ("case", "device"),
-    [(moments(**OSCILLATING), Recorder), (moments(), Launcher)],
-    ids=["timed", "unrecorded"],
-)
-def test_steps_that_are_not_recorded_are_single(case, device, faster):
-    (solver,) = Cluster(case, 1, device, Alone()).solvers
-    assert solver.two_steps is None
+def test_steps_that_are_not_recorded(monkeypatch, faster):
+    monkeypatch.setattr(tiles, "TWO_STEPS", (tile(12, 8, 2),))
+    case = moments(size=(10, 5, 3), **FORCE)
+    expected = Cluster(case, 1, EmulatedDevice).start().run(7).state()
+    assert np.array_equal(advanced(case, 7, Launcher).state(), expected)
 
 
 def test_the_faster_way_is_used(monkeypatch):

@@ -232,12 +232,12 @@ class CudaDevice(GpuDevice):
             return False
         return sweep.apply(walls, grid.nx, grid.rows, grid.row_stride)
 
-    def two_steps(self, program: Program, grid: Grid) -> CompiledKernel | None:
+    def two_steps(self, kernels: Mapping[str, CompiledKernel], grid: Grid) -> CompiledKernel | None:
         """The moment sweep with two steps in one pass, if there is one and a tile fits."""
-        if not program.sweep or self.capability < LEAST_CAPABILITY:
+        sweep = kernels[GENERAL]
+        if not isinstance(sweep, SweepKernel):
             return None
-        kernel = SweepKernel(self, program, None, steps=2)
-        return kernel if kernel.fitting(grid.nx, grid.row_stride, grid.rows) else None
+        return sweep.two_steps(grid)
 
     def module(self, text: str, options: tuple[str, ...]) -> Any:
         """The compiled text; raises MpilbmError with NVRTC's first lines."""

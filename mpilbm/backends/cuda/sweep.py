@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from mpilbm.backends.cuda.tiles import Needs, Share, Tile, candidates
-from mpilbm.backends.gpu.launch import GpuLaunch
+from mpilbm.backends.gpu.launch import GpuLaunch, planes_of
 from mpilbm.backends.interfaces import CompiledKernel, Launch, Resources, checked
 from mpilbm.backends.tuning import fastest
 from mpilbm.backends.units import side_by_side
 from mpilbm.codegen.program import Kernel, Program
 from mpilbm.core.errors import MpilbmError
+from mpilbm.layouts.grid import Grid
 from mpilbm.solids import box_walls
 from mpilbm.solids.box_walls import BoxWalls
 
@@ -38,6 +39,7 @@ class SweepKernel:
         self._kernel, self._needs = program.kernels["collide_stream_0"], Needs.of(program)
         self._functions: dict[tuple[str, ...], Any] = {}
         self._walls = np.zeros((), box_walls.DTYPE)
+        self._owned: tuple[int, int] | None = None  # planes, as planes_of(), where it is known
         self.tile: Tile | None = None
 
     def bind(self, **arguments: Any) -> Launch:
@@ -56,6 +58,12 @@ class SweepKernel:
             return False
         self._walls = walls.table
         return True
+
+    def two_steps(self, grid: Grid) -> "SweepKernel | None":
+        """The sweep with two steps in one pass and the same walls, if a tile fits."""
+        kernel = SweepKernel(self._device, self._program, None, steps=2)
+        kernel._walls, kernel._owned = self._walls, (grid.ghost, grid.planes)
+        return kernel if kernel.fitting(grid.nx, grid.row_stride, grid.rows) else None
 
     def resources(self) -> Resources:
         """Registers and spilled bytes of a thread, shared bytes of a block."""
@@ -84,12 +92,11 @@ class SweepKernel:
 
     def _launch(self, tile: Tile, arguments: Mapping[str, Any], values: list[Any]) -> "SweepLaunch":
         box = int(arguments["nx"]), int(arguments["rows"])
-        further: list[Any] = []  # arguments of a single step before the numbers of planes
+        further = [self._walls.reshape(1).view(WALLS)]  # arguments before the numbers of planes
         if self._steps == 1:
             narrow, *wide = reversed(self._needs.shares)
             shares = narrow, wide[0] if wide else None
-            maps = (self._maps(arguments, share, tile) for share in shares)
-            further = [*maps, self._walls.reshape(1).view(WALLS)]
+            further = [*(self._maps(arguments, share, tile) for share in shares), *further]
         shared, function = self._needs.shared_bytes(tile), self.function(tile)
         return SweepLaunch(function, tile, box, shared, self._kernel, further, values)
 
@@ -112,8 +119,12 @@ class SweepKernel:
         return f"-DWALLS={int(self._walls['faces'] != 0)}"
 
     def _choose(self, arguments: Mapping[str, Any], values: list[Any]) -> Tile | None:
-        """The fastest of the tiles that fit and keep all values in registers, None if none fits."""
-        planes = arguments["f_in"].size // int(arguments["f_plane"]) - 2
+        """The fastest of the tiles that fit, None if none fits.
+
+        With one step, tiles that keep all values in registers; with two, only blocks at walls spill
+        some, which is measured.
+        """
+        first, planes = self._owned or planes_of(arguments)
         shape = planes, int(arguments["rows"]), int(arguments["nx"])
         fitting = self.fitting(shape[2], int(arguments["f_row"]), shape[1])
         if not fitting:
@@ -126,8 +137,9 @@ class SweepKernel:
             shape,
             list(spread),
             lambda tile: self._launch(tile, arguments, values),
-            lambda tile: self.function(tile).local_size_bytes == 0,
+            lambda tile: self._steps == 2 or self.function(tile).local_size_bytes == 0,
             self._compile,
+            first,
         )
 
     def _compile(self, tiles: Sequence[Tile]) -> None:

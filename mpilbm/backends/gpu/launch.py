@@ -71,6 +71,18 @@ def most_rows(nx: int, rows: int, threads: int = 256) -> int:
     return GRID_LIMIT * block_shape(nx, rows, threads)[1]
 
 
+def planes_of(arguments: Mapping[str, Any]) -> tuple[int, int]:
+    """The number of the first owned plane in the arrays of a dense field, and of owned planes.
+
+    Where addresses do not depend on it (Grid.wraps is None), second ghost planes count as owned.
+    """
+    if "f_first" in arguments:
+        first, last = (int(arguments[name]) for name in ("f_first", "f_last"))
+        return first, last + 1 - first
+    field = arguments["f_in"] if "f_in" in arguments else arguments["f"]
+    return 1, field.size // int(arguments["f_plane"]) - 2
+
+
 def box_of(kernel: Kernel, arguments: Mapping[str, Any]) -> tuple[int, int]:
     """(nx, rows) of the planes of a kernel over cells, or (most nodes of a plane, 1)."""
     if kernel.over == "nodes":
@@ -111,11 +123,12 @@ class GpuKernel:
         if "f_plane" not in arguments or not steps:
             return blocks[0]
         nx, rows = box_of(kernel, arguments)
-        field = arguments["f_in"] if "f_in" in arguments else arguments["f"]
-        planes = field.size // int(arguments["f_plane"]) - 2
+        first, planes = planes_of(arguments)
         text = f"{kernel.name}\n{self.program.text}"
         held = [one for one in blocks if rows <= most_rows(nx, rows, one.threads)]
-        return fastest(self.device, text, (planes, rows, nx), held or blocks[:1], launch)
+        return fastest(
+            self.device, text, (planes, rows, nx), held or blocks[:1], launch, first=first
+        )
 
 
 class GpuLaunch:

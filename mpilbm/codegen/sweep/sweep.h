@@ -127,14 +127,6 @@ INLINE int2 place_of_thread(const Tile tile, int sides)
   return make_int2(right ? last - to : to, sector);
 }
 
-/* The faces of the box that cell c of a thread touches. A thread's cells lie inside the box together, so only
-   the outermost ones touch a face: the compiler leaves out the others. */
-INLINE int faces_beside(int beside, int c)
-{
-  const int column = (c % CELLS == 0) | (c % CELLS == CELLS - 1) << 1;
-  return beside >> 4 * c & (column | (c / CELLS == 0) << 2 | (c / CELLS == ROWS - 1) << 3);
-}
-
 /* A block's way along `count` planes from `first` on; what walls cost is left out where it meets none, and
    in the planes where it meets none: `sides` are the walls along all its way. */
 template <bool AT_WALLS>
@@ -160,11 +152,8 @@ INLINE void walk(const Tile tile, unsigned char* stages, real* messages, unsigne
   store* out = f_out + ((first - 2) * f_plane + cell);
   int beside = 0, lowest = -1, highest = count + 2;  /* planes at walls, as numbers k */
   if constexpr (AT_WALLS) {
-    for (int c = 0; c < OWNED; c++) {
-      const int x = tile.x + tx + c % CELLS, row = tile.row + ty + c / CELLS;
-      const int faces = sides & ((x == 0) | (x == nx - 1) << 1 | (row == 0) << 2 | (row == rows - 1) << 3);
-      beside |= faces << 4 * c;
-    }
+    for (int c = 0; c < OWNED; c++)
+      beside |= (sides & faces_at(tile.x + tx + c % CELLS, tile.row + ty + c / CELLS, nx, rows)) << 4 * c;
     if (walls.planes[0] >= first - 1) lowest = (int)(walls.planes[0] - first + 1);
     if (walls.planes[1] <= first + count) highest = (int)(walls.planes[1] - first + 1);
   }

@@ -1,6 +1,6 @@
 #if STEPS_OF_PASS == 2
-/* The sweep with two steps in one pass over memory, for boxes without walls that wrap around along all axes.
-   A block reads TX * TY cells of each plane; it computes the first step for all but those at the rim, the
+/* The sweep with two steps in one pass over memory, for boxes that wrap around along an axis or have half-way
+   walls at both of its faces. A block reads TX * TY cells of each plane; it computes the first step for all but those at the rim, the
    second for all but two on each side, its own. Each thread has CELLS neighbours in x and walks along the
    planes; the moments between the steps stay in its registers:
 
@@ -10,7 +10,8 @@
 
    The functions of a cell are those of the single step, and between the steps moments are rounded as by a
    store and a load: the results have the bits of two launches of a single step. What is computed at the
-   rim from messages that no thread sent is not used. */
+   rim from messages that no thread sent is not used, and neither is what is computed beyond a wall, for which
+   cells of the opposite side are read. */
 #define OWN_X (TX - 4)
 #define OWN_ROWS (TY - 4)
 #define SLOT_WIDE (CELLS * (int)sizeof(wide)) /* bytes of a value of a thread's cells */
@@ -50,41 +51,77 @@ INLINE void look_at_own(const unsigned char* stage, int thread, real (*moments)[
       stage + thread * SLOT_WIDE, stage + NARROW_AT + thread * SLOT_NARROW, moments);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-sweep(int64 begin, int64 end, int64 stride, int64 chunk, ARGUMENTS)
+/* A block's way along `count` planes from `first` on. What walls cost is left out where it meets none: `sides`
+   are the walls along all its way. Planes beyond a wall are not read. */
+template <bool AT_WALLS>
+INLINE void walk(unsigned char* memory, const Walls& walls, int sides, int64 first, int count, ARGUMENTS)
 {
-  extern __shared__ __align__(128) unsigned char memory[];
   unsigned char* const stages = memory;
   const int pair = (int)threadIdx.x, line = (int)threadIdx.y, thread = line * (TX / CELLS) + pair;
   const int at = line * SENDERS + pair;
   real* const messages_1 = (real*)(memory + STAGES * STAGE_OF_SLOTS);
   real* const messages_2 = messages_1 + 2 * MIRROR;
-  const int64 first = begin + (int64)blockIdx.z * chunk;
-  const int count = (int)(end - first < chunk ? end - first : chunk);
   const int beyond_x = (int)blockIdx.x * OWN_X + pair * CELLS - 2, beyond_row = (int)blockIdx.y * OWN_ROWS + line - 2;
   const int x = around(beyond_x, nx), row = around(beyond_row, rows);
   const unsigned cell = (unsigned)(row * f_row + x);
   const bool middle = line >= 1 && line < TY - 1;
   const bool own = line >= 2 && line < TY - 2 && pair * CELLS >= 2 && pair * CELLS < TX - 2 && beyond_x < nx &&
                    beyond_row < rows;
+  int beside = 0, lowest = -2, highest = count + 4; /* planes at walls, as numbers k of the first step */
+  if constexpr (AT_WALLS) {
+    for (int c = 0; c < CELLS; c++) beside |= (sides & faces_at(beyond_x + c, beyond_row, nx, rows)) << 4 * c;
+    if (walls.planes[0] >= first - 2) lowest = (int)(walls.planes[0] - first + 2);
+    if (walls.planes[1] <= first + count) highest = (int)(walls.planes[1] - first + 2);
+  }
+  const int start = AT_WALLS && lowest > 0 ? lowest : 0;
   const auto load = [&](int k, int stage) {
-    if (k < count + 4)
+    if (k < count + 4 && (!AT_WALLS || k <= highest))
       load_own(stages + stage * STAGE_OF_SLOTS, thread, f_in + PLANE(first - 2 + k) * f_plane, cell, f_slot);
     copy_commit();
   };
 #pragma unroll
-  for (int k = 0; k < STAGES; k++) load(k, k);
-  store* out = f_out + (first - 4) * f_plane;
+  for (int k = 0; k < STAGES; k++) load(start + k, k);
+  store* out = f_out + (first - 4 + start) * f_plane;
   real current_1[CELLS][SUMS] = {}, rising_1[CELLS][RISING] = {};
   real current_2[CELLS][SUMS] = {}, rising_2[CELLS][RISING] = {};
   int stage = 0;
 #pragma unroll 1
-  for (int k = 0; k < count + 4; k++, out += f_plane) {
+  for (int k = start; k < count + 4; k++, out += f_plane) {
     real f[CELLS][Q], moments[CELLS][VALUES];
     copy_wait<STAGES - 1>();
     look_at_own(stages + stage * STAGE_OF_SLOTS, thread, moments);
     load(k + STAGES, stage);
     if (++stage == STAGES) stage = 0;
+    /* Populations that come from beyond a wall are zero; `at_wall` is k in the highest plane. */
+    const auto enclose = [&](int number) {
+      if constexpr (AT_WALLS) {
+        if (number > highest) {
+          keep_branch();
+          for (int c = 0; c < CELLS; c++)
+            for (int i = 0; i < Q; i++) f[c][i] = R(0);
+        }
+        if (beside) {
+          keep_branch();
+#pragma unroll
+          for (int c = 0; c < CELLS; c++) clear(faces_beside(beside, c), f[c]);
+        }
+      }
+    };
+    const auto return_from_walls = [&](int number, const real* messages, real (*current)[SUMS]) {
+      if constexpr (AT_WALLS) {
+        const int across = (number == lowest) << 4 | (number == highest) << 5;
+        if (beside | across) {
+#pragma unroll
+          for (int c = 0; c < CELLS; c++) {
+            const int faces = faces_beside(beside, c) | across;
+            if (faces > 3)
+              bounce(faces, walls, messages, at, f, c, current[c]);
+            else if (faces) /* in all warps of a block at x- or x+ */
+              bounce(faces & 3, walls, messages, at, f, c, current[c]);
+          }
+        }
+      }
+    };
 #pragma unroll
     for (int c = 0; c < CELLS; c++) rebuild(moments[c], f[c]);
     send_messages(messages_1, at, 0, f);
@@ -92,20 +129,23 @@ sweep(int64 begin, int64 end, int64 stride, int64 chunk, ARGUMENTS)
     if (middle) {
       receive_from_above(messages_1, at, f);
       receive_others(messages_1, at, f);
+      enclose(k);
 #pragma unroll
       for (int c = 0; c < CELLS; c++) {
         finish(moments[c], current_1[c], f[c], NUMBERS(PLANE(first - 3 + k), row, x + c));
         advance(current_1[c], rising_1[c], f[c]);
       }
+      return_from_walls(k, messages_1, current_1);
       round_as_stored(moments);
 #pragma unroll
       for (int c = 0; c < CELLS; c++) rebuild(moments[c], f[c]);
       send_messages(messages_2, at, 0, f);
     }
     __syncthreads();
-    if (!own) continue;
+    if (!own || (AT_WALLS && k <= lowest)) continue;
     receive_from_above(messages_2, at, f);
     receive_others(messages_2, at, f);
+    enclose(k - 1);
     if (k > 3) {
 #pragma unroll
       for (int c = 0; c < CELLS; c++) finish(moments[c], current_2[c], f[c], NUMBERS(first - 4 + k, row, x + c));
@@ -113,6 +153,25 @@ sweep(int64 begin, int64 end, int64 stride, int64 chunk, ARGUMENTS)
     }
 #pragma unroll
     for (int c = 0; c < CELLS; c++) advance(current_2[c], rising_2[c], f[c]);
+    return_from_walls(k - 1, messages_2, current_2);
   }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+sweep(const __grid_constant__ Walls walls, int64 begin, int64 end, int64 stride, int64 chunk, ARGUMENTS)
+{
+  extern __shared__ __align__(128) unsigned char memory[];
+  const int64 first = begin + (int64)blockIdx.z * chunk;
+  const int count = (int)(end - first < chunk ? end - first : chunk);
+#if WALLS
+  const int x = (int)blockIdx.x * OWN_X, row = (int)blockIdx.y * OWN_ROWS; /* the first own cell */
+  const int reached = (x < 2) | (x + OWN_X > nx - 2) << 1 | (row < 2) << 2 | (row + OWN_ROWS > rows - 2) << 3;
+  const int sides = walls.faces & reached;
+  if (sides || first - 1 <= walls.planes[0] || first + count >= walls.planes[1]) {
+    walk<true>(memory, walls, sides, first, count, GIVEN);
+    return;
+  }
+#endif
+  walk<false>(memory, walls, 0, first, count, GIVEN);
 }
 #endif

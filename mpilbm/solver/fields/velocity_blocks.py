@@ -57,11 +57,7 @@ class VelocityBlocks:
         bulk = self.context.bulk
         for plane, place in {0: 1, self.planes - 1: self.edge_grid.planes}.items():
             self._of_edges(plane, plane + 1, u_first=self._number(plane - place))
-        self._exchange.start(bulk.record())
-        self._exchange.wait(bulk.flush)
-        arrived = self._exchange.arrival()
-        if arrived is not None:
-            bulk.wait(arrived)
+        self._exchange.follow(bulk)
         self._step = self.context.clock.steps
 
     def for_sums(self) -> None:

@@ -1,0 +1,145 @@
+"""Two steps in one pass on several slabs: the bits of single steps on one."""
+
+import numpy as np
+import pytest
+from support.emulated_device import EmulatedDevice, command
+from support.ipc_threads import PATIENCE, KernelDevice, World
+from support.random_device import NcclWorld
+from support.slabs import Cluster, assert_same
+from support.two_steps import (
+    FILLED,
+    FORCE,
+    FORMULAS,
+    moments,
+    small_tiles,
+    tile,
+    two_are_faster,
+    walled,
+)
+
+from mpilbm.backends import cuda
+from mpilbm.backends.cuda import tiles
+from mpilbm.halo import ipc_kernel
+from mpilbm.halo.local import LocalExchange
+from mpilbm.parallel import slabs
+from mpilbm.solver import passes
+from mpilbm.solver.memory_plan import bytes_needed
+
+pytestmark = pytest.mark.skipif(command() is None, reason="no C++ compiler")
+SIZE = 10, 5, 7
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """Two steps in one pass are faster; slabs of 12 planes have bulk planes."""
+    small_tiles(monkeypatch)
+    two_are_faster(monkeypatch)
+    monkeypatch.setattr(tiles, "TWO_STEPS", (tile(12, 8, 2),))
+    monkeypatch.setattr(passes, "LEAST_EDGE", 3)
+
+
+def single(case, steps) -> Cluster:
+    """One slab after so many single steps."""
+    return Cluster(case, 1, EmulatedDevice).start().run(steps)
+
+
+def advance(cluster, *parts) -> Cluster:
+    assert all(solver.two_steps for solver in cluster.solvers)
+    for steps in parts:
+        cluster.each(lambda solver, steps=steps: solver.advance(steps))
+    return cluster
+
+
+@pytest.mark.parametrize(
+    ("case", "count"),
+    [
+        (moments(size=SIZE, **FORCE), 2),
+        (moments(size=SIZE, **FORCE), 3),
+        (moments(size=(10, 5, 25), **FORCE), 2),
+        (moments(size=(34, 5, 8), precision="mixed_moments"), 3),
+        (moments(size=(14, 13, 7), body=[FILLED], **FORCE), 3),
+        (walled("yz", size=(20, 5, 11), **FORMULAS), 3),
+        (walled("y", size=(34, 9, 25)), 2),
+    ],
+    ids=["uneven", "fewest planes", "bulk planes", "mixed", "body", "walls across", "walls along"],
+)
+def test_the_bits_of_single_steps(case, count):
+    """Groups after odd numbers of steps, after single steps and after another group."""
+    found = advance(Cluster(case, count, EmulatedDevice).start(), 5, 3, 4, 8)
+    assert_same(single(case, 20), found)
+
+
+@pytest.mark.parametrize(("steps", "number"), [(7, 7), (12, 8)], ids=["odd", "as its last pass"])
+def test_other_slabs_continue(steps, number):
+    """A state, written as that of step `number` to slabs whose ghost planes hold one of step 8."""
+    case = moments(size=SIZE, **FORCE)
+    first = advance(Cluster(case, 2, EmulatedDevice).start(), steps)
+    again = advance(Cluster(case, 3, EmulatedDevice).start(), 8)
+    again.restore(first.state(), number)
+    expected = single(case, steps + 9).state()
+    assert np.array_equal(advance(again, 9).state(), expected)
+
+
+def test_planes_are_exchanged_every_two_steps(monkeypatch):
+    started = []
+    start = LocalExchange.start
+    monkeypatch.setattr(LocalExchange, "start", lambda *a: (started.append(a[0]), start(*a)))
+    cluster = advance(Cluster(moments(size=SIZE), 2, EmulatedDevice).start())
+    counts = []
+    for steps in (4, 8, 1, 1, 4):
+        started.clear()
+        advance(cluster, steps)
+        counts.append(len(started) / 2)
+    assert counts == [3, 4, 1, 1, 3]  # one more after single steps
+
+
+def test_all_slabs_take_two_steps_or_none(monkeypatch):
+    """One slab measures single steps to be faster."""
+    case, ways = moments(size=SIZE, **FORCE), iter(["two steps", "single steps", "two steps"])
+    expected = single(case, 8).state()
+    monkeypatch.setattr(passes, "fastest_way", lambda *_: next(ways))
+    cluster = Cluster(case, 3, EmulatedDevice).start()
+    assert [bool(solver.faster) for solver in cluster.solvers] == [True, False, True]
+    assert not any(solver.two_steps for solver in cluster.solvers)
+    cluster.each(lambda solver: solver.advance(8))
+    assert np.array_equal(cluster.state(), expected)
+
+
+class Gpu(KernelDevice):
+    """A GPU with the moment sweep, which enqueues again what it has recorded."""
+
+    capability, shared_memory, records = 90, 227 * 1024, True
+    two_steps = cuda.CudaDevice.two_steps
+
+    def recording(self, work):
+        return work
+
+
+@pytest.mark.parametrize(("world", "planes"), [(World, 5), (World, 24), (NcclWorld, 5)], ids=str)
+def test_exchanges_in_streams(world, planes, monkeypatch):
+    """By `cuda_ipc` or NCCL, in streams whose work runs in any order that their events allow."""
+    monkeypatch.setattr(ipc_kernel, "THREADS", 3)
+    monkeypatch.setattr(ipc_kernel, "MOST_BLOCKS", 4)
+    monkeypatch.setattr(ipc_kernel, "PATIENCE", PATIENCE)
+    case, number = moments(size=(10, 5, planes), **FORCE), iter(range(2))
+    cluster = Cluster(case, 2, lambda: Gpu(next(number)), world(2)).start()
+    advance(cluster, 8, 1, 6, 8)
+    assert set(cluster.solvers[0].recordings._kept) == {8, 4, 2}
+    cluster.each(lambda solver: solver.device.synchronize())
+    assert np.array_equal(cluster.state(), single(case, 23).state())
+
+
+def test_ghost_planes_are_counted():
+    """On devices with a kernel for two steps; others have one ghost plane."""
+    case = moments(size=SIZE)
+    for device, ghost in ((EmulatedDevice, 2), (None, 1)):
+        for solver in Cluster(case, 2, device).solvers:
+            assert solver.grid.ghost == ghost
+    (whole,) = slabs.split(solver.case.shape, 1, True)
+    for solver in Cluster(case, 2, EmulatedDevice).solvers:
+        (fluid,) = solver.fluids
+        counted = bytes_needed(solver.case, solver.slab)["populations"]
+        assert counted == sum(array.nbytes for array in fluid.f)
+    assert bytes_needed(solver.case, whole)["populations"] == 2 * (7 + 2) * 4 * (
+        solver.grid.plane_stride
+    )

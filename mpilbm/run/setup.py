@@ -48,10 +48,11 @@ def build_solver(
         backend, device = open_device(case.backend, comm)
     place = local_rank(comm)
     room = min(comm.allgather(device.share or device.memory()[0] // device.sharing))
+    sweeps = all(comm.allgather(device.sweeps))
     largest = max(slabs, key=lambda slab: slab.planes)
 
     def chosen() -> tuple[dict[str, Any], str]:  # as a table: classes of users may not be pickled
-        layout, why = layout_choice.choose(case, device.kind, largest, room)
+        layout, why = layout_choice.choose(case, device.kind, largest, room, sweeps)
         return layout.model_dump(), why
 
     table, why_layout = on_root(comm, chosen)

@@ -49,19 +49,26 @@ def choose(
         """Whether a case file that names this layout is accepted."""
         return not problems_with(case, layout=layout)
 
-    def swept(layout: Layout) -> bool:
-        """Whether the device sweeps the case faster than it updates populations, see Facts."""
-        wins = sweeps and case.dimensions == SWEPT_DIMENSIONS and layout.sweeps(case)
-        return wins and not layout.deviations(case)
+    def wins(layout: Layout) -> bool:
+        """Whether the device sweeps the case in this layout, with the flow of the others."""
+        return sweeps and swept(with_layout(case, layout)) and not layout.deviations(case)
 
     porous = 1 - fluid > FEW_SOLIDS
     saved = _saved(case, planes, device) if porous else -1.0
-    facts = Facts(device, case.run.steps, fits, saved, swept)
+    facts = Facts(device, case.run.steps, fits, saved, wins)
     layout, why = case.layout.resolve(facts, allowed)
     return (
         layout,
         f"porosity {fluid:.2f} in {counted(len(planes), 'plane')}, {why}" if porous else why,
     )
+
+
+def swept(case: Case) -> bool:
+    """Whether a device that sweeps is faster in the layout of the case than with populations.
+
+    A box with many solid cells is not considered.
+    """
+    return case.dimensions == SWEPT_DIMENSIONS and case.layout.sweeps(case)
 
 
 def would_sweep(case: Case) -> bool:

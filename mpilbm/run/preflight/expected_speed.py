@@ -57,7 +57,12 @@ class Estimate:
     links: int
 
     def glups(self, case: Case) -> float | None:
-        """The expected speed with the layout of the case; None if it was not measured."""
+        """The expected speed with the layout of the case; None if it was not measured.
+
+        Several fluids and scalars, which have further arrays, were not.
+        """
+        if not case.single_fluid or case.scalars:
+            return None
         formats = case.formats
         share = SHARES.get((formats.unit, formats.widest), {}).get(case.layout.name)
         if share is None or not self.fluid:
@@ -118,8 +123,6 @@ def _swept(case: Case, name: str | None, speed: float) -> Case | None:
     None if the case may not use it, if no kernel sweeps it, or if the flow is not known to be
     stable with the other collision.
     """
-    if not case.single_fluid:
-        return None
     (fluid,), swept = case.fluids, make("layouts", "moments")
     changed = fluid
     if name is not None:

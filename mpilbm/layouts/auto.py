@@ -5,7 +5,7 @@ of the device: not on the number of ranks, the memory, the number of steps, or a
 populations have the same bits as each other; `moments` rounds differently. Therefore
 
 - whether `auto` takes `moments` depends on the case and on the kind of the device alone;
-- on CPUs it does not: there `moments` is 2 to 4 times slower than `aa` (RULES);
+- on CPUs it does not: there `moments` is 2.5 to 5 times slower than `aa` (RULES);
 - on a GPU it does only with fused multiply-add (the default), with which the bits of a GPU are not
   those of a CPU in any layout. With `backend.fused` = false, which gives the bits of a CPU, `auto`
   takes populations on both;
@@ -78,7 +78,9 @@ RULES = (
         lambda facts, layout: facts.saved <= SAVED and facts.swept(layout),
     ),
     # MLUPS on an EPYC, ab, aa, esopull: 204, 243, 237; float64: 104, 164, 144; D3Q27: 136, 131,
-    # 144, float64: 69, 78, 76 (epyc_kernel_bandwidth_…)
+    # 144, float64: 69, 78, 76 (epyc_kernel_bandwidth_…); on a Xeon, ab, aa, esopull, moments: 97,
+    # 120, 118, 47; a cavity: 88, 104, 109, 29; D3Q27: 59, 69, 78, 27; D2Q9: 250, 433, 380, 128
+    # (xeon_moments_…)
     Rule("aa", "the fastest on CPUs", lambda facts, layout: facts.device == "cpu"),
     # GLUPS on an H200: ab 27.1, aa 26.7, esopull 26.7 (h200_bench_populations_…)
     Rule("ab", "the fastest on GPUs", lambda facts, layout: facts.fits(layout)),

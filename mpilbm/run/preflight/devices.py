@@ -165,12 +165,17 @@ def processor() -> Fact:
     return Fact("devices", "cpu", f"{counted(every, 'core')}{limit}, {platform.machine()}")
 
 
-def layout(device: str) -> Fact:
-    """The layout that `auto` stands for on a kind of device, in a box without bodies."""
+def layout(device: str, sweeps: bool = False) -> Fact:
+    """The layout that `auto` stands for on a kind of device, in a box without bodies.
+
+    sweeps: see Device.sweeps.
+    """
     from mpilbm.layouts.auto import Auto, Facts
 
-    chosen, why = Auto().resolve(Facts(device), lambda layout: True)
-    return Fact("devices", "layout auto", f"{chosen.name} on {device}: {why}")
+    found = [Facts(device)] + [Facts(device, swept=lambda layout: layout.sweep)] * sweeps
+    chosen = [Auto().resolve(facts, lambda layout: True) for facts in found]
+    texts = [f"{layout.name} on {device}: {why}" for layout, why in chosen]
+    return Fact("devices", "layout auto", "; ".join(texts))
 
 
 def visible(text: str, devices: int) -> Fact:

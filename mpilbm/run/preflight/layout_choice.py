@@ -73,7 +73,7 @@ def swept(case: Case) -> bool:
 
 def would_sweep(case: Case) -> bool:
     """Device.sweeps of a present NVIDIA GPU elsewhere, with the settings of the case."""
-    return case.backend.name == "auto" or getattr(case.backend, "fused", False)
+    return case.backend.name in ("auto", "cuda") and getattr(case.backend, "fused", True)
 
 
 def with_layout(case: Case, layout: Layout) -> Case:

@@ -33,6 +33,6 @@ def converter(case: Case, given: Layout, wanted: Layout) -> Callable[[np.ndarray
     def convert(state: np.ndarray) -> np.ndarray:
         with np.errstate(all="ignore"):  # values of solid cells mean nothing
             cells = compute(np.moveaxis(state.astype(np.float64), 1, 0))
-        return np.stack([np.broadcast_to(c, state[:, 0].shape) for c in cells], 1).astype(state.dtype)
+        return np.stack(cells, 1).astype(state.dtype)
 
     return convert

@@ -113,7 +113,7 @@ print("yes" if library_says_yes(MPI) else "no")
 """
 KIND_QUESTION = """
 from mpilbm.backends.auto import Auto
-print(Auto().device_kind())
+print(Auto().device_kind(), Auto().sweeps())
 """
 DEVICE_QUESTION = """
 import cupy
@@ -130,8 +130,9 @@ def devices(probe: bool) -> list[Fact]:
     own, usable = cupy_gpus(probe)
     facts = [processor(), *own, *opencl()]
     answer, _ = ask(KIND_QUESTION)
-    kind = answer[-1] if answer else "cpu"
-    return facts if kind == "cuda" and not usable else [*facts, layout(kind)]
+    kind, *more = answer[-1].split() if answer else ["cpu"]
+    sweeps = more == ["True"]
+    return facts if kind == "cuda" and not usable else [*facts, layout(kind, sweeps)]
 
 
 def cupy_gpus(probe: bool) -> tuple[list[Fact], bool]:

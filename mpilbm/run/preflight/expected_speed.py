@@ -89,7 +89,7 @@ class Estimate:
             return []
         for name in (None, *SWEPT):
             swept = _swept(given, name, speed)
-            gained = (swept and self.glups(swept) or 0) / found
+            gained = ((swept and self.glups(swept)) or 0) / found
             if swept and gained > LEAST_GAIN:
                 what = f'collision "{name}"' if name else 'layout "moments"'
                 notes = ["in the layout moments"] if name else swept.layout.deviations(swept)

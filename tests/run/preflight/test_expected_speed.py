@@ -30,7 +30,7 @@ def lines(case, gpu_memory=80.0) -> dict[str, tuple[str, str]]:
     return {each.what: (each.value, each.verdict) for each in found}
 
 
-# (tables, GLUPS on one H200 in 512³ or more cells, the files in tools/measured/ as in expected_speed)
+# (tables, GLUPS on one H200 in large boxes; the files are named in expected_speed.py)
 MEASURED = [
     ({"layout": "ab"}, 27.1),
     ({"layout": "esopull"}, 26.7),

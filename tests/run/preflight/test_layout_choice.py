@@ -76,6 +76,8 @@ def test_device_decides():
 SWEPT = "regularized", "recursive_regularized"
 FORCE = {"name": "guo", "value": [1e-6, 0.0, 0.0]}
 BALL = {"shape": {"name": "sphere", "centre": [12, 10, 8], "radius": 3.1}}
+LISTED = {"body": [BALL | {"boundary": {"name": "bounce_back"}}]}
+PARTIAL = {"body": [BALL | {"boundary": {"name": "partially_saturated"}}]}
 
 
 @pytest.mark.parametrize("collision", SWEPT)
@@ -115,12 +117,11 @@ def test_moments_with_few_solids(tmp_path):
         ("regularized", {"precision": {"storage": "float16"}}, "ab"),
         ("regularized", {"precision": {"compute": "float64", "storage": "float64"}}, "moments"),
         ("recursive_regularized", {"force": FORCE}, "ab"),
-        ("regularized", {"body": [BALL | {"boundary": {"name": "partially_saturated"}}]}, "moments"),
-        ("recursive_regularized", {"body": [BALL | {"boundary": {"name": "bounce_back"}}]}, "moments"),
-        ("recursive_regularized",
-         {"body": [BALL | {"boundary": {"name": "partially_saturated"}}]}, "ab"),
+        ("regularized", PARTIAL, "moments"),
+        ("recursive_regularized", LISTED, "moments"),
+        ("recursive_regularized", PARTIAL, "ab"),
     ],
-)  # fmt: skip
+)
 def test_moments_only_where_the_flow_is_the_same(collision, more, wanted):
     assert chosen(with_collision(collision, **more), "cuda", sweeps=True) == wanted
 
@@ -144,7 +145,7 @@ def test_mixed_storage_is_that_of_moments_on_all_devices():
 
 
 def test_mixed_storage_with_another_collision_is_refused():
-    with pytest.raises(CaseError, match="'auto' takes moments for .*those of collision = 'trt'"):
+    with pytest.raises(CaseError, match=r"'auto' takes moments for .*of collision = 'trt'"):
         with_collision("trt", precision={"storage": "mixed"})
 
 

@@ -121,7 +121,7 @@ def _swept(case: Case, name: str | None, speed: float) -> Case | None:
     """The case in `moments`, with the collision `name` if it is not None.
 
     None if the case may not use it, if no kernel sweeps it, or if the flow is not known to be
-    stable with the other collision.
+    stable with the other collision; `speed` is 0 if the case gives none.
     """
     (fluid,), swept = case.fluids, make("layouts", "moments")
     changed = fluid
@@ -133,5 +133,7 @@ def _swept(case: Case, name: str | None, speed: float) -> Case | None:
         return None
     if name is None:
         return found
+    if not speed:
+        return None
     _, level = stability(found, changed, speed, partial(is_usable, case, fluid))
     return found if level == "good" and not swept.deviations(found) else None

@@ -102,6 +102,7 @@ def test_check_states_the_speed_on_gpus_and_what_is_faster():
         {"backend": {"name": "cuda", "fused": False}},
         {"scalar": [{"label": "T", "diffusivity": 0.05}]},
         {"fluid": {"viscosity": 1e-5}},  # unstable with both
+        {"initial": {}, "force": FORCE},  # at an unknown speed
         {"body": [BALL | {"shape": {"name": "sphere", "centre": [12, 10, 8], "radius": 7.5}}]},
     ],
     ids=str,

@@ -47,6 +47,10 @@ class Backend(Parameters):
         """The kind of the device that `open` would return; opens no device."""
         return self.name
 
+    def sweeps(self) -> bool:
+        """Whether `Device.sweeps` of the device that `open` would return; opens no device."""
+        return False
+
     def room(self) -> int | None:
         """The most bytes of memory that a rank on this machine can have; None if unknown.
 
@@ -84,6 +88,8 @@ class Device:
     copied_share  such a copy takes at most 1 / copied_share of the free memory of a rank
     prioritizes  whether kernels of the stream "edge" run before those of "bulk" that wait, too
     opaque     whether its arrays have no address: MPI and the functions of NumPy cannot use them
+    sweeps     whether it has the special kernel of layouts with `sweep`, and its bits are not those
+               of a CPU in any layout, because it fuses multiplications and additions
     warning    what users need to know about this device: slower than it could be, or other bits
     """
 
@@ -102,6 +108,7 @@ class Device:
     copied_share: int = 4
     prioritizes: bool = True
     opaque: bool = False
+    sweeps: bool = False
     warning: str = ""
     _streams: Mapping[str, Stream]
 

@@ -34,6 +34,10 @@ class Auto(Backend):
         """The name of the selected backend; opens no device and imports no CuPy."""
         return self._kind().name
 
+    def sweeps(self) -> bool:
+        """As the selected backend."""
+        return self._kind().sweeps()
+
     def room(self) -> int | None:
         """Bytes that a rank can have on the selected backend; imports no CuPy."""
         return self._kind().room()

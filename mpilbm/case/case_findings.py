@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import product
 from math import inf, pi, prod, sqrt
 
-from mpilbm.case.checks import from_objects, given_speeds, norm
+from mpilbm.case.checks import from_objects, given_speeds, norm, problems_with
 from mpilbm.case.model import Case
 from mpilbm.case.scalars import given_values, viscosity_at_centre
 from mpilbm.case.velocity_bounds import net_inflow, outward_speed, speed_along
@@ -206,7 +206,8 @@ def sixteen_bits(case: Case) -> Iterator[Finding]:
     lost = LOST << max((tail.bits for tail in case.formats.tails), default=0)
     speed = max((speed for _, speed, _ in given_speeds(case)), default=0) or USUAL_SPEED
     length = min(case.domain.size)
-    instead = "mixed" if "mixed" in case.layout.storages else "float32"
+    mixed = case.precision.model_copy(update={"storage": "mixed"})
+    instead = "float32" if problems_with(case, precision=mixed) else "mixed"
     fix = f'use storage = "{instead}", or measure the error with mpilbm precision'
     for fluid in case.fluids:
         force = norm(fluid.force.value) if fluid.force else 0

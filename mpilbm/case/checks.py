@@ -16,7 +16,7 @@ from mpilbm.case.tables.case_file import VELOCITY, Body
 from mpilbm.case.velocity_bounds import fastest, wrong_values
 from mpilbm.core.formulas.parser import Formula, FormulaError
 from mpilbm.core.formulas.values import names_in
-from mpilbm.core.registry import find, names
+from mpilbm.core.registry import find, make, names
 from mpilbm.core.units import counted, tau_from_viscosity
 from mpilbm.model.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 
@@ -51,9 +51,12 @@ def problems_with(case: Case, **objects: Any) -> list[str]:
     """The problems that the case would have with other objects in fields of Case, such as layout.
 
     Everything that chooses or recommends an object for a case asks this function, so that a case
-    file that names the choice is accepted.
+    file that names the choice is accepted. The layout is by default that of the file, also if a run
+    has replaced "auto" by another one.
     """
-    return check(case.model_copy(update=objects), tomllib.loads(case.toml))
+    tables = tomllib.loads(case.toml)
+    given = {"layout": make("layouts", tables.get("layout", "auto"))}
+    return check(case.model_copy(update=given | objects), tables)
 
 
 def _fluids(case: Case, tables: dict) -> Iterator[str]:

@@ -42,7 +42,7 @@ def build(case: Case) -> Program:
     bodies = {kernel.name: kernel.text() for kernel in texts}
     described = {kernel.name: kernel.kernel() for kernel in texts}
     sweep, sizes = "", None
-    if case.layout.sweep and not (model.forcing and model.forcing.by_cell):
+    if case.layout.sweeps(case):
         from mpilbm.codegen.sweep.kernel import sweep_sizes, sweep_text
 
         sizes = sweep_sizes(case.lattice, case.formats)

@@ -13,7 +13,9 @@ kernels are derived from the places. Other modules use `incoming`, `outgoing` an
 that stores other values than populations overrides these three methods.
 
 `Layout.conflicts` has the rules for which cases may use a layout. `case.checks.check` asks it for
-the layout that a case names, and `auto` for each layout that it may choose.
+the layout that a case names, and `auto` for each layout that it may choose. `Layout.deviations`
+states where the flow of a case depends on the layout by more than rounding; `auto` chooses no such
+layout.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -186,6 +188,18 @@ class Layout(Parameters):
                 if fluid.initial.iterate
             ]
         return found
+
+    def deviations(self, case: Case) -> list[str]:
+        """Everything by which the flow differs from that of layouts of populations.
+
+        Rounding in the arithmetic of the case does not count. Empty if populations are stored.
+        """
+        return []
+
+    def sweeps(self, case: Case) -> bool:
+        """Whether CUDA devices use the special kernel for the bulk of a case, see `sweep`."""
+        forces = [fluid.force for fluid in case.fluids if fluid.force]
+        return self.sweep and not any(force.by_cell for force in forces)
 
     def problems(self, case: Case) -> list[str]:
         """Errors: the conflicts with a case, and the layouts that have none."""

@@ -32,6 +32,7 @@ from mpilbm.layouts.formats import Formats, Tail
 from mpilbm.model.case import Case
 from mpilbm.model.expressions import Equations, Expression, Populations, Vector
 from mpilbm.physics.algebra import moments_of, pairs
+from mpilbm.physics.boundaries import in_cells
 from mpilbm.physics.lattices import Lattice
 
 Stored = tuple[Expression, list[Expression], list[Expression]]  # density, u, A
@@ -90,6 +91,19 @@ class Moments(Layout):
                     f"'{part.name}' do not follow from the stored ones; allowed for {key}: "
                     f"{allowed}"
                 )
+        return found
+
+    def deviations(self, case: Case) -> list[str]:
+        """Storage in 16 bits, and terms of forces and bodies that the recursion replaces."""
+        found = []
+        if case.precision.storage == "float16":
+            found.append("rounds other values to 16 bits than layouts of populations")
+        recursive = [fluid for fluid in case.fluids if fluid.collision.recursive]
+        if any(fluid.force for fluid in recursive):
+            found.append("adds terms of the order F u^2 to the third moments of the force")
+        if recursive and in_cells(case):
+            label = case.bodies[in_cells(case)[0]].label
+            found.append(f"has no third moments of the populations that return in '{label}'")
         return found
 
     def gather(self, lattice: Lattice, i: int, parity: int) -> Place:

@@ -1,6 +1,6 @@
 """The set-up of a simulation: device, geometry, kernels and the solver of this rank's slab."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,9 +13,11 @@ from mpilbm.parallel.agree import on_root, together
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.ranks import local_rank
 from mpilbm.run.preflight import layout_choice
+from mpilbm.run.preflight.expected_speed import COPIED, Estimate, links_to_bodies
 from mpilbm.run.progress import Say
 from mpilbm.run.steady import CHECK_EVERY
 from mpilbm.solids import build, diagnose, geometry_findings, plane_costs
+from mpilbm.solids.entry_list import EntryList
 from mpilbm.solids.masks import require_masks
 from mpilbm.solver import memory_plan
 from mpilbm.solver.solver import Solver
@@ -48,10 +50,11 @@ def build_solver(
         backend, device = open_device(case.backend, comm)
     place = local_rank(comm)
     room = min(comm.allgather(device.share or device.memory()[0] // device.sharing))
+    sweeps = all(comm.allgather(device.sweeps))
     largest = max(slabs, key=lambda slab: slab.planes)
 
     def chosen() -> tuple[dict[str, Any], str]:  # as a table: classes of users may not be pickled
-        layout, why = layout_choice.choose(case, device.kind, largest, room)
+        layout, why = layout_choice.choose(case, device.kind, largest, room, sweeps)
         return layout.model_dump(), why
 
     table, why_layout = on_root(comm, chosen)
@@ -107,10 +110,22 @@ def build_solver(
         "compiler": device.compiler,
         "layout": case.layout.name,
         "layout_why": why_layout,
+        "expected_glups": _expected(case, device, sum(cells), geometry.lists, comm),
         "bytes_per_update": solver.bytes_per_update,
         "halo": {"name": halo.name, "why": why},
     }
     return solver, facts
+
+
+def _expected(
+    case: "Case", device: "Device", fluid: int, lists: Sequence[EntryList], comm: Communicator
+) -> float | None:
+    """The expected GLUPS of all ranks on NVIDIA GPUs; on other devices None. Collective."""
+    if device.kind != "cuda":
+        return None
+    own = device.copy_bandwidth(most=COPIED), links_to_bodies(case, lists)
+    copies, links = zip(*comm.allgather(own), strict=True)
+    return Estimate(sum(copies), fluid, sum(links)).glups(case)
 
 
 def _require(case: "Case", device: "Device", slab: "Slab") -> None:

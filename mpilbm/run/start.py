@@ -84,7 +84,9 @@ def start(request: Request, stack: ExitStack) -> Started:
     stack.enter_context(solver.exchanger)
     halo = "halo {name}: {why}".format(**facts["halo"])
     layout = "; layout {layout}: {layout_why}".format(**facts) if facts["layout_why"] else ""
-    say(f"{counted(comm.size, 'rank')} on {facts['device']}; {halo}{layout}")
+    expected = facts["expected_glups"]
+    speed = f"; about {expected:.3g} GLUPS are expected" if expected else ""
+    say(f"{counted(comm.size, 'rank')} on {facts['device']}; {halo}{layout}{speed}")
     if directory is not None and (striping := on_root(comm, spread, directory, comm.size)):
         say(striping)
     step, path = 0, None

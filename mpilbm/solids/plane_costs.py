@@ -3,7 +3,7 @@
 A slab holds the cells that boundaries read inwards of its faces and behind its links.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -42,7 +42,7 @@ def plane_costs(case: Case, begin: int, end: int) -> Ints | None:
         return None
     layout, (_, rows, nx) = case.layout, case.shape
     cell, in_list = _cell_bytes(case), _in_list(case)
-    link = LINK_BYTES if layout.populations else MOMENTS_LINK_BYTES
+    link = _link_bytes(case)
     costs = np.empty(end - begin, np.int64)
     for first in range(begin, end, PLANES):
         last = min(first + PLANES, end)
@@ -53,6 +53,16 @@ def plane_costs(case: Case, begin: int, end: int) -> Ints | None:
         # one byte per cell for kernels that also read solid cells, so no plane has zero cost
         costs[first - begin : last - begin] = cells * cell + links * link + rows * nx
     return costs
+
+
+def traffic(case: Case, cells: int, links: int) -> int:
+    """Return the bytes that a step moves for so many stored cells and listed links to bodies."""
+    return cells * _cell_bytes(case) + links * _link_bytes(case)
+
+
+def _link_bytes(case: Case) -> int:
+    """Bytes of memory traffic that take as long as one link of a boundary list."""
+    return LINK_BYTES if case.layout.populations else MOMENTS_LINK_BYTES
 
 
 def _cell_bytes(case: Case) -> int:
@@ -74,6 +84,11 @@ def _in_list(case: Case) -> Flags:
         for body in case.bodies
     )
     return np.array([False, *listed])
+
+
+def listed(case: Case, links: Sequence[int]) -> int:
+    """Return the number of links in boundary lists, from the links of each body."""
+    return int(np.asarray(links, np.int64) @ _in_list(case)[1:]) if case.bodies else 0
 
 
 def _links(lattice: Lattice, fluid: Flags, listed: Flags) -> Ints:

@@ -22,8 +22,7 @@ from mpilbm.solver.exchange_plan import (
 from mpilbm.solver.populations import Populations
 
 GROUP = 4  # steps of two passes of two steps: from the first array to the second one and back
-# edge planes of such a pass, which reads four planes more for each launch; a quarter of a thin slab
-EDGE_PLANES, LEAST_EDGE = 32, 8
+EDGE_PLANES = 32  # of such a pass, which reads four planes more for each launch
 Events = tuple[Event | None, ...]  # of each pass: ready to send, all planes computed, arrived
 
 
@@ -267,8 +266,7 @@ class TwoSteps:
         assert isinstance(grid, Grid)  # see possible()
         prepare = context.exchanger.prepare
         self._before = prepare(whole_planes(grid, TWO_STEPS_REACH), fluid.f)
-        edge = min(EDGE_PLANES, grid.planes // 4)
-        edge = edge if edge >= LEAST_EDGE else grid.planes
+        edge = EDGE_PLANES if grid.planes >= 4 * EDGE_PLANES else grid.planes
         for k, launch in enumerate(self._launches):
             plan = whole_planes(grid, TWO_STEPS_REACH, (k + 1) % 2)
             exchange = prepare(replace(plan, alternating=True), fluid.f)

@@ -141,6 +141,32 @@ def test_a_broken_driver_is_an_error(monkeypatch):
         auto()
 
 
+class Library:
+    """The driver's library on a machine with GPUs of compute capability 9.0 and 8.6."""
+
+    def __getattr__(self, name):
+        def call(*arguments):
+            numbers = [getattr(each, "_obj", each) for each in arguments]  # of ctypes.byref
+            if name == "cuDeviceGet":
+                numbers[0].value = numbers[1]
+            elif name == "cuDeviceGetCount":
+                numbers[0].value = 2
+            elif name == "cuDeviceGetAttribute":
+                digits = {75: (9, 8), 76: (0, 6)}[numbers[1]]
+                numbers[0].value = digits[numbers[2].value]
+            return 0
+
+        return call
+
+
+def test_the_driver_reports_the_lowest_compute_capability(monkeypatch):
+    monkeypatch.setattr(drivers.ctypes, "CDLL", lambda name: Library())
+    found = drivers.nvidia()
+    assert (found.devices, found.capability) == (2, 86)
+    assert cuda.Cuda().sweeps()
+    assert not cuda.Cuda(fused=False).sweeps()
+
+
 def test_auto_with_cupy_but_without_nvrtc(monkeypatch):
     def fail():
         raise RuntimeError("libnvrtc.so.12 not found")

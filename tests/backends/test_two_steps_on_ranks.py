@@ -35,7 +35,7 @@ def small(monkeypatch):
     small_tiles(monkeypatch)
     two_are_faster(monkeypatch)
     monkeypatch.setattr(tiles, "TWO_STEPS", (tile(12, 8, 2),))
-    monkeypatch.setattr(passes, "LEAST_EDGE", 3)
+    monkeypatch.setattr(passes, "EDGE_PLANES", 3)
 
 
 def single(case, steps) -> Cluster:

@@ -1,7 +1,8 @@
-"""What `layout = "auto"` chooses is accepted by name, and gives the bits of `ab`."""
+"""What `layout = "auto"` chooses is accepted by name; populations have the bits of `ab`."""
 
 import json
 import shutil
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -18,15 +19,16 @@ from mpilbm.case.checks import problems_with
 from mpilbm.core.errors import CaseError
 from mpilbm.core.files import toml_text
 from mpilbm.core.registry import find, make, names
-from mpilbm.layouts.auto import Auto, Facts
+from mpilbm.layouts.auto import RULES, Auto, Facts
 from mpilbm.parallel.ranks import Serial
 from mpilbm.run.run import run
 
 CASES = sorted(path.name for path in ROOT.glob("cases/*.toml"))
 FACTS = [  # each rule of `auto` applies to one of them
-    Facts(device, 10**6, (lambda layout, fits=fits: fits), saved)
+    Facts(device, 10**6, (lambda layout, fits=fits: fits), saved, lambda layout: layout.sweep)
     for device, fits, saved in product(("cpu", "cuda", "opencl"), (True, False), (-1.0, 0.9))
 ]
+FACTS += [replace(each, swept=lambda layout: False) for each in FACTS]
 MORE = {  # what a layout may refuse, in addition to the other options
     "nothing": {},
     "scalar": {"scalar": [{"label": "T", "diffusivity": 0.05}]},
@@ -73,6 +75,15 @@ def choices(case) -> set[str]:
     """The layouts that `auto` may choose for a case, on any device with any memory."""
     allowed = lambda layout: not problems_with(case, layout=layout)  # noqa: E731
     return {Auto().resolve(facts, allowed)[0].name for facts in FACTS}
+
+
+def test_facts_have_each_rule():
+    free = lambda layout: True  # noqa: E731
+    found = {Auto().resolve(facts, free) for facts in FACTS}
+    assert {why for _, why in found} == {rule.why for rule in RULES[:-1]}
+    only = lambda layout: layout.name == "moments"  # noqa: E731
+    found = {Auto().resolve(facts, only) for facts in FACTS}
+    assert {why for _, why in found} == {RULES[1].why, RULES[-1].why}
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ CHANGES = {
     ),
     "collision": ({"collision": {"name": "bgk"}}, ""),
     "force": ({"force": {"name": "guo", "value": [1e-6, 0]}}, ""),
-    "moments": ({"layout": {"name": "moments"}}, "values in a cell = 9, the case 6"),
+    "moments": ({"layout": {"name": "moments"}}, ""),
     "aa": ({"layout": {"name": "aa"}}, ""),
     "esopull": ({"layout": {"name": "esopull"}}, ""),
     "indirect": ({"layout": {"name": "indirect"}}, ""),

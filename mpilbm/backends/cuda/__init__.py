@@ -46,6 +46,11 @@ class Cuda(Backend):
     )
     fused: bool = Field(True, description="fused multiply-add; false: same bits as on a CPU")
 
+    def sweeps(self) -> bool:
+        """With `fused`, if all GPUs of this machine have the compute capability of the sweep."""
+        found = drivers.driver()
+        return self.fused and found is not None and found.capability >= LEAST_CAPABILITY
+
     def room(self) -> int | None:
         """The memory of the largest GPU of this machine; None if the driver does not report it."""
         found = drivers.driver()
@@ -116,6 +121,7 @@ class CudaDevice(GpuDevice):
             self.capability = int(self._device.compute_capability)
             self.shared_memory = properties["sharedMemPerBlockOptin"]
             unique = drivers.device_uuid(index)
+        self.sweeps = fused and self.capability >= LEAST_CAPABILITY
         self.identity = f"{socket.gethostname()} {unique}"
         self.compiler = f"{vendor.rtc} " + ".".join(map(str, cupy.cuda.nvrtc.getVersion()))
         version = runtime.driverGetVersion() // vendor.version_unit

@@ -10,6 +10,7 @@ from pathlib import Path
 from mpilbm.core.errors import MpilbmError
 
 NO_DEVICE = 100  # CUDA_ERROR_NO_DEVICE
+CAPABILITY = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, …_MINOR
 NVIDIA_FILES = "/dev/nvidia0", "/proc/driver/nvidia/version"  # of the kernel module
 ROCM_RELEASES = 7, 6, 5  # the library of the first that is installed is loaded
 
@@ -52,6 +53,7 @@ class Driver:
 
     version: of CUDA, or of HIP on AMD GPUs.
     memory: bytes of the largest of these devices; None if the driver does not report it.
+    capability: the lowest compute capability of these devices, 90 for 9.0; 0 on AMD GPUs.
     """
 
     devices: int = 0
@@ -59,6 +61,7 @@ class Driver:
     problem: str = ""
     memory: int | None = None
     vendor: Vendor = NVIDIA
+    capability: int = 0
 
     @property
     def words(self) -> str:
@@ -96,7 +99,9 @@ def nvidia() -> Driver | None:
         return None
     library.cuDriverGetVersion(ctypes.byref(version))
     memory = largest(library.cuDeviceGet, library.cuDeviceTotalMem_v2, count.value)
-    return Driver(count.value, version.value // NVIDIA.version_unit, memory=memory)
+    capability = _least_capability(library, count.value)
+    version_number = version.value // NVIDIA.version_unit
+    return Driver(count.value, version_number, memory=memory, capability=capability)
 
 
 def amd() -> Driver | None:
@@ -130,6 +135,19 @@ def largest(get: Callable, total: Callable, devices: int) -> int | None:
         if total(ctypes.byref(size), device) == 0:
             sizes.append(size.value)
     return max(sizes, default=None)
+
+
+def _least_capability(library: ctypes.CDLL, devices: int) -> int:
+    """The lowest compute capability, 10 major + minor; 0 if the driver does not report it."""
+    device, number, found = ctypes.c_int(), ctypes.c_int(), []
+    for index in range(devices):
+        library.cuDeviceGet(ctypes.byref(device), index)
+        digits = []
+        for attribute in CAPABILITY:
+            status = library.cuDeviceGetAttribute(ctypes.byref(number), attribute, device)
+            digits.append(0 if status else number.value)
+        found.append(10 * digits[0] + digits[1])
+    return min(found, default=0)
 
 
 def device_uuid(index: int) -> str:

@@ -1,5 +1,7 @@
 """Continues from a checkpoint, with any number of ranks, layout and backend.
 
+Populations are converted to moments, or moments to populations, if the case may use both layouts.
+
 The digest of the whole file is verified before HDF5 opens it; each rank reads a part. Damage is
 thus found while a checkpoint is chosen, and `--restart auto` takes the newest intact one.
 """
@@ -14,10 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mpilbm.case.checks import problems_with
 from mpilbm.case.typed_keys import with_present_names
 from mpilbm.core.errors import CaseError, CommandError
 from mpilbm.core.files.file_digest import DamagedFileError, NoDigestError, verify
 from mpilbm.core.files.hdf5 import open_file
+from mpilbm.core.registry import make, names
+from mpilbm.layouts import Layout
 from mpilbm.outputs.checkpoint import (
     ENTRIES,
     FORMAT,
@@ -156,10 +161,32 @@ def _check_head(path: Path, case: "Case", solver: "Solver") -> tuple[int, list[s
         # files of earlier versions have no tails
         _compare(path, "tails of 16-bit values", head.get("tails", ""), case.formats.tail_text)
         _compare(path, "state of boundaries", kept, wanted)
+        lines = changes(head["case"], case.toml)
         for group in groups:
             stored = file[group_name(group.label)]["f"].shape[1]
-            _compare(path, "values in a cell", stored, group.components)
-        return int(head["step"]), changes(head["case"], case.toml)
+            given = _layout_of(case, stored)
+            if given is None:
+                _compare(path, "values in a cell", stored, group.components)
+            elif given.populations != case.layout.populations:
+                ways = "moments", "populations"
+                old, new = (ways[each.populations] for each in (given, case.layout))
+                lines.append(f"the layout has changed: {old} are converted to {new} and rounded")
+        return int(head["step"]), lines
+
+
+def _layout_of(case: "Case", stored: int) -> Layout | None:
+    """A layout with so many stored values that the case may use, that of the case if it has them.
+
+    None if there is no such layout, or if its values cannot be converted: 16 bits have other units.
+    """
+    layouts = [case.layout]
+    if case.single_fluid and case.precision.storage != "float16":
+        layouts += [make("layouts", name) for name in names("layouts")]
+    for layout in layouts:
+        same = len(layout.slots(case.lattice)) == stored and not layout.automatic
+        if same and (layout is case.layout or not problems_with(case, layout=layout)):
+            return layout
+    return None
 
 
 def _check_step(path: Path, step: int) -> None:
@@ -193,11 +220,24 @@ def _read_own(path: Path, slab: Slab, solver: "Solver", step: int) -> None:
                     path=path,
                 )
         for group in solver.state_groups:
-            for begin, data in read_planes(file[f"{group_name(group.label)}/f"], slab):
+            dataset = file[f"{group_name(group.label)}/f"]
+            convert = _conversion(solver.case, dataset.shape[1])
+            for begin, data in read_planes(dataset, slab):
+                data = convert(data)
                 solver.write_state(group.label, begin - slab.begin, data, step)
         for label in solver.case.labels:
             kept = file[label].attrs  # files of earlier versions have no bounds
             solver.initial.ranges[label] = float(kept.get("low", nan)), float(kept.get("high", nan))
+
+
+def _conversion(case: "Case", stored: int) -> Callable[[np.ndarray], np.ndarray]:
+    """The function that turns a stored state into one in the layout of the case."""
+    given = _layout_of(case, stored)
+    if given is None or given.populations == case.layout.populations:
+        return lambda state: state
+    from mpilbm.codegen.converted_state import converter  # imports SymPy
+
+    return converter(case, given, case.layout)
 
 
 def _read_entries(path: Path, solver: "Solver", counts: np.ndarray, rank: int) -> None:

@@ -113,7 +113,7 @@ print("yes" if library_says_yes(MPI) else "no")
 """
 KIND_QUESTION = """
 from mpilbm.backends.auto import Auto
-print(Auto().device_kind())
+print(Auto().device_kind(), Auto().sweeps())
 """
 DEVICE_QUESTION = """
 import cupy
@@ -130,8 +130,9 @@ def devices(probe: bool) -> list[Fact]:
     own, usable = cupy_gpus(probe)
     facts = [processor(), *own, *opencl()]
     answer, _ = ask(KIND_QUESTION)
-    kind = answer[-1] if answer else "cpu"
-    return facts if kind == "cuda" and not usable else [*facts, layout(kind)]
+    kind, *more = answer[-1].split() if answer else ["cpu"]
+    sweeps = more == ["True"]
+    return facts if kind == "cuda" and not usable else [*facts, layout(kind, sweeps)]
 
 
 def cupy_gpus(probe: bool) -> tuple[list[Fact], bool]:
@@ -165,12 +166,17 @@ def processor() -> Fact:
     return Fact("devices", "cpu", f"{counted(every, 'core')}{limit}, {platform.machine()}")
 
 
-def layout(device: str) -> Fact:
-    """The layout that `auto` stands for on a kind of device, in a box without bodies."""
+def layout(device: str, sweeps: bool = False) -> Fact:
+    """The layout that `auto` stands for on a kind of device, in a box without bodies.
+
+    sweeps: see Device.sweeps.
+    """
     from mpilbm.layouts.auto import Auto, Facts
 
-    chosen, why = Auto().resolve(Facts(device), lambda layout: True)
-    return Fact("devices", "layout auto", f"{chosen.name} on {device}: {why}")
+    found = [Facts(device)] + [Facts(device, swept=lambda layout: layout.sweep)] * sweeps
+    chosen = [Auto().resolve(facts, lambda layout: True) for facts in found]
+    texts = [f"{layout.name} on {device}: {why}" for layout, why in chosen]
+    return Fact("devices", "layout auto", "; ".join(texts))
 
 
 def visible(text: str, devices: int) -> Fact:

@@ -20,15 +20,19 @@ from mpilbm.solver.memory_plan import bytes_needed
 SAMPLES = 8  # planes, evenly spaced, of which solid cells and links are counted
 MOST_CELLS = 2**26  # of a plane; a mistyped size must be reported, not inspected
 FEW_SOLIDS = 0.08  # share of solid cells below which `indirect` saves nothing
+SWEPT_DIMENSIONS = 3  # of boxes in which the speed of the sweep of `moments` has been measured
 
 
-def choose(case: Case, device: str, slab: Slab, room: float | None) -> tuple[Layout, str]:
+def choose(
+    case: Case, device: str, slab: Slab, room: float | None, sweeps: bool = False
+) -> tuple[Layout, str]:
     """The layout of a case, and the reason; "" if the case names its layout.
 
     The reason begins with the porosity, the share of fluid cells, if many cells are solid.
 
     device: kind of the device; slab: the largest one; room: bytes of memory of a rank, or None for
-    unknown. Reads masks. The result is the same on all ranks with the same arguments.
+    unknown; sweeps: see Device.sweeps. Reads masks. The result is the same on all ranks with the
+    same arguments.
     """
     if not isinstance(case.layout, Auto):
         return case.layout, ""
@@ -45,14 +49,31 @@ def choose(case: Case, device: str, slab: Slab, room: float | None) -> tuple[Lay
         """Whether a case file that names this layout is accepted."""
         return not problems_with(case, layout=layout)
 
+    def wins(layout: Layout) -> bool:
+        """Whether the device sweeps the case in this layout, with the flow of the others."""
+        return sweeps and swept(with_layout(case, layout)) and not layout.deviations(case)
+
     porous = 1 - fluid > FEW_SOLIDS
     saved = _saved(case, planes, device) if porous else -1.0
-    facts = Facts(device, case.run.steps, fits, saved)
+    facts = Facts(device, case.run.steps, fits, saved, wins)
     layout, why = case.layout.resolve(facts, allowed)
     return (
         layout,
         f"porosity {fluid:.2f} in {counted(len(planes), 'plane')}, {why}" if porous else why,
     )
+
+
+def swept(case: Case) -> bool:
+    """Whether a device that sweeps is faster in the layout of the case than with populations.
+
+    A box with many solid cells is not considered.
+    """
+    return case.dimensions == SWEPT_DIMENSIONS and case.layout.sweeps(case)
+
+
+def would_sweep(case: Case) -> bool:
+    """Device.sweeps of a present NVIDIA GPU elsewhere, with the settings of the case."""
+    return case.backend.name in ("auto", "cuda") and getattr(case.backend, "fused", True)
 
 
 def with_layout(case: Case, layout: Layout) -> Case:

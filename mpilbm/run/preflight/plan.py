@@ -22,10 +22,11 @@ from mpilbm.core.units import (
 from mpilbm.model.findings import in_order
 from mpilbm.parallel.slabs import Slab
 from mpilbm.run.preflight import inspection, layout_choice
+from mpilbm.run.preflight.expected_speed import Estimate, bandwidth
 from mpilbm.run.preflight.proposal import proposal_lines
 from mpilbm.run.preflight.rank_memory import large_arrays, memory_lines, rank_lines, sent_in_a_step
 from mpilbm.run.preflight.report import GIVEN, Line, Report, fluid_lines, scalar_lines, unit_lines
-from mpilbm.run.preflight.slabs import idle_threads, thin_slabs
+from mpilbm.run.preflight.slabs import COPY, idle_threads, thin_slabs
 from mpilbm.solids import build, diagnose, geometry_findings, plane_costs
 from mpilbm.solids.entry_list import EntryList
 from mpilbm.solids.masks import mask_contents, require_masks
@@ -45,9 +46,11 @@ def plan(case: Case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     report = Report(case.title or case.path.name)
     equal = plane_costs.slabs(case, ranks)
     device = case.backend.device_kind() if gpu_memory is None else "cuda"
+    sweeps = case.backend.sweeps() if gpu_memory is None else layout_choice.would_sweep(case)
     room = case.backend.room() if gpu_memory is None else gpu_memory * 1e9
     largest = max(equal, key=lambda slab: slab.planes)
-    layout, why_layout = layout_choice.choose(case, device, largest, room)
+    given = case
+    layout, why_layout = layout_choice.choose(case, device, largest, room, sweeps)
     case = layout_choice.with_layout(case, layout)
     if not _fits(case, equal, gpu_memory, report):
         report.findings = in_order(case_findings.of_case(case))
@@ -70,6 +73,11 @@ def plan(case: Case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     report.findings = in_order(found + geometry_findings.idle(fluid_cells))
     report.sections["box"] = box_lines(case, survey, why_layout)
     speed, key = largest_speed(case, initial)
+    if device == "cuda":
+        counts = int(survey.fluid_cells.sum()), plane_costs.listed(case, survey.body_links)
+        report.sections["box"] += _speed_lines(
+            (case, given), counts, speed if sweeps else None, ranks, gpu_memory
+        )
     for fluid in case.fluids:
         usable = partial(inspection.is_usable, case, fluid)
         lines = fluid_lines(case, fluid, speed, f"{GIVEN}: {key}", usable)
@@ -87,6 +95,26 @@ def plan(case: Case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     if report.runs:
         codegen.generate(case)
     return report
+
+
+def _speed_lines(
+    cases: tuple[Case, Case],
+    counts: tuple[int, int],
+    speed: float | None,
+    ranks: int,
+    gpu_memory: float | None,
+) -> list[Line]:
+    """The expected speed on GPUs, and what would be faster.
+
+    cases, speed: see Estimate.gain; no speed: the GPU does not sweep. counts: fluid cells, links.
+    """
+    copy = bandwidth(cases[0].backend) if gpu_memory is None else COPY
+    if copy is None:
+        return []
+    estimate = Estimate(copy * ranks, *counts)
+    copies = "this GPU" if gpu_memory is None else "an H200"
+    lines = estimate.lines(cases[0], f"{copies}, which copies {copy / 1e12:.2g} TB/s")
+    return lines if speed is None else [*lines, *estimate.gain(*cases, speed)]
 
 
 def _fits(case: Case, slabs: tuple[Slab, ...], gpu_memory: float | None, report: Report) -> bool:

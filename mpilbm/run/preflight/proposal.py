@@ -11,16 +11,15 @@ cells per step.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from math import ceil, floor, log10, prod, sqrt
 
 import numpy as np
 
-from mpilbm.backends import Backend
 from mpilbm.case.model import Case
-from mpilbm.core.errors import MpilbmError
 from mpilbm.core.units import TIME, VELOCITY, VISCOSITY, Units, in_words, mach
 from mpilbm.model.limits import stability
+from mpilbm.run.preflight.expected_speed import bandwidth
 from mpilbm.run.preflight.inspection import is_usable
 from mpilbm.run.preflight.report import Line
 from mpilbm.solids import plane_costs
@@ -29,7 +28,6 @@ from mpilbm.solver.memory_plan import bytes_needed
 MACH, TAU = 0.1, 1.0
 ROUNDING = 1e-6  # of a Mach number that a case gives as exactly MACH
 REFINEMENTS = (1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64)
-COPIED = 2**27  # bytes that measure the bandwidth of the memory
 
 
 @dataclass(frozen=True)
@@ -140,22 +138,13 @@ def _costs(case: Case, found: Proposal, ranks: int, gpu_memory: float | None) ->
         return [*lines, Line("steps", f"{found.steps:,}")]
     formats = case.formats
     traffic = 2 * len(formats.names) * np.dtype(formats.widest).itemsize * prod(finer.shape)
-    bandwidth = _bandwidth(case.backend)
-    if bandwidth is None:
+    copy = bandwidth(case.backend)
+    if copy is None:
         return [*lines, Line("steps", f"{found.steps:,}")]
-    seconds = found.steps * traffic / bandwidth / ranks
+    seconds = found.steps * traffic / copy / ranks
     least = "about" if case.bodies else "at least"  # solid cells may need no traffic
-    note = f"{found.steps:,} steps; {least}: memory traffic at {bandwidth / 1e9:.3g} GB/s per rank"
+    note = f"{found.steps:,} steps; {least}: memory traffic at {copy / 1e9:.3g} GB/s per rank"
     return [*lines, Line("run time", duration(seconds), note)]
-
-
-@cache
-def _bandwidth(backend: Backend) -> float | None:
-    """Bytes that the device of a rank copies per second; None if it cannot be opened."""
-    try:
-        return backend.open().copy_bandwidth(most=COPIED)
-    except MpilbmError:
-        return None
 
 
 def duration(seconds: float) -> str:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from mpilbm.case.case import parse_case
 from mpilbm.core.errors import CaseError, MpilbmError, NonFiniteError
-from mpilbm.core.registry import names
+from mpilbm.core.registry import make, names
 from mpilbm.parallel.agree import on_root
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.run.simulation import Simulation
@@ -91,7 +91,7 @@ class Comparison:
     def __init__(self, tables: dict[str, Any], path: Path, comm: Communicator, steps: int | None):
         self.path, self.comm = path, comm
         own = parse_case(tables, path)
-        self.last = own.run.steps
+        self.last, self.automatic = own.run.steps, own.layout.automatic
         with self.opened(shortened(tables, own.run.steps, "")) as sim:
             self.layout = sim.case.layout.name
             self.device = sim.context.solver.device.description
@@ -111,6 +111,20 @@ class Comparison:
     def opened(self, tables: dict[str, Any]) -> Simulation:
         """A simulation of these tables."""
         return Simulation(parse_case(tables, self.path), self.comm)
+
+    def variants(self, kind: str) -> list[Variant]:
+        """The variants of a kind; the case itself is one of them.
+
+        If "auto" took a layout for some collisions only, it chooses again for each other collision.
+        """
+        found = variants(self.short, kind)
+        if kind != COLLISION or not self.automatic or make("layouts", self.layout).populations:
+            return found
+        own, auto = self._names(self.short), {"layout": {"name": "auto"}}
+        return [
+            each if self._names(each.tables) == own else Variant(kind, each.tables | auto)
+            for each in found
+        ]
 
     @property
     def sampled(self) -> tuple[int, ...]:
@@ -167,7 +181,7 @@ class Comparison:
                     if weighed and 2 * sim.step >= self.steps:
                         results.forces.append(list(sim.forces().values()))
                 results.samples[end] = _sample(sim)
-            return _speed(sim)
+            return {"layout": sim.case.layout.name} | _speed(sim)
 
 
 def _affordable(sim: Simulation) -> int:

@@ -30,6 +30,7 @@ class Speed:
     `seconds` has one entry for each repeat of `steps` steps, of the slowest rank. `copy_bandwidth`,
     in bytes read and written per second, is that of all ranks together. `split`: seconds of a step
     by edge, exchange, bulk and host, as StepTimes reports them, the mean over the ranks.
+    `expected_glups`: see expected_speed; None on a CPU.
     """
 
     ranks: int
@@ -39,6 +40,7 @@ class Speed:
     halo: dict[str, Any]
     layout: str
     layout_why: str
+    expected_glups: float | None
     cells: int
     fluid_cells: int
     steps: int

@@ -13,7 +13,7 @@ from mpilbm.core.units import counted, in_words
 from mpilbm.parallel.agree import on_root
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.run.progress import say
-from mpilbm.view.bench.comparison import COLLISION, KINDS, LAYOUT, Comparison, variants
+from mpilbm.view.bench.comparison import COLLISION, KINDS, LAYOUT, Comparison
 from mpilbm.view.bench.table import deliver, facts, require_place, speed_unit
 from mpilbm.view.bench.variants import Row
 
@@ -53,7 +53,7 @@ def precision(
     part, rows, advice = found.steps / found.last, [], []
     for kind in chosen:
         own = []
-        for variant in variants(found.short, kind):
+        for variant in found.variants(kind):
             own.append(row := found.row(variant))
             result = row.get("problem") or "{glups:.3g} GLUPS".format(**row)
             say(comm, f"{kind} {_name(row)}: {result}")

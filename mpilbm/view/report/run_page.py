@@ -118,6 +118,7 @@ def _speed_rows(summary: dict[str, Any]) -> Rows:
         ("wall_seconds", "time of the run", "{:.4g} s"),
         ("stepping_seconds", "time of the steps", "{:.4g} s"),
         ("glups", "speed", "{:.4g} GLUPS (10^9 cells per second)"),
+        ("expected_glups", "speed expected from the layout", "{:.3g} GLUPS"),
         ("output_share", "share of outputs", "{:.1%}"),
         ("copy_bandwidth", "bandwidth of a copy", "{:.4g} bytes/s"),
         ("copy_share", "bytes of the steps, relative to a copy", "{:.1%}"),

@@ -7,9 +7,13 @@ import h5py
 import numpy as np
 import pytest
 
+from mpilbm.backends.gpu import drivers
 from mpilbm.case.case import parse_case
+from mpilbm.case.checks import problems_with
+from mpilbm.core.errors import CaseError
 from mpilbm.core.files import file_digest
 from mpilbm.core.files.file_digest import Extent, trailer
+from mpilbm.core.registry import make
 from mpilbm.parallel.ranks import Serial
 from mpilbm.parallel.slabs import split
 from mpilbm.run.preflight import layout_choice
@@ -28,9 +32,13 @@ def case_of(setting="periodic", layout="auto", size=SIZE, steps=20_000, folder=N
     return parse_case(tables, ((folder or "") and folder / "box.toml") or "box.toml")
 
 
-def chosen(case, device="cpu", room=None, ranks=1):
+def chosen(case, device="cpu", room=None, ranks=1, sweeps=False):
     slab = split(case.shape, ranks, case.domain.periodic[-1])[0]
-    return layout_choice.choose(case, device, slab, room)[0].name
+    return layout_choice.choose(case, device, slab, room, sweeps)[0].name
+
+
+def with_collision(name, setting="periodic", **more):
+    return case_of(setting, collision={"name": name}, **more)
 
 
 def rock(folder, porosity, **more):
@@ -63,6 +71,108 @@ def test_auto_is_the_default():
 def test_device_decides():
     assert chosen(case_of()) == "aa"
     assert chosen(case_of(), "cuda") == "ab"
+
+
+SWEPT = "regularized", "recursive_regularized"
+FORCE = {"name": "guo", "value": [1e-6, 0.0, 0.0]}
+BALL = {"shape": {"name": "sphere", "centre": [12, 10, 8], "radius": 3.1}}
+LISTED = {"body": [BALL | {"boundary": {"name": "bounce_back"}}]}
+PARTIAL = {"body": [BALL | {"boundary": {"name": "partially_saturated"}}]}
+
+
+@pytest.mark.parametrize("collision", SWEPT)
+@pytest.mark.parametrize("setting", ["periodic", "cavity"])
+def test_moments_where_a_device_sweeps(collision, setting):
+    """On no other device: on a CPU and with the general kernel it is slower."""
+    case = with_collision(collision, setting)
+    assert chosen(case, "cuda", sweeps=True) == "moments"
+    assert chosen(case, "cuda") == chosen(case, "opencl") == "ab"
+    assert chosen(case) == "aa"
+
+
+def test_bits_depend_neither_on_memory_nor_on_ranks_nor_on_steps():
+    for steps in (1, 100_000):
+        case = with_collision("regularized", steps=steps)
+        for room, ranks in ((1, 1), (None, 1), (1, 4)):
+            assert chosen(case, "cuda", room, ranks, sweeps=True) == "moments"
+
+
+@pytest.mark.parametrize("steps", [9_999, 10_000])
+def test_populations_in_many_solids_for_any_number_of_steps(tmp_path, steps):
+    case = rock(tmp_path, 0.5, collision={"name": "regularized"}, steps=steps)
+    assert chosen(case, "cuda", sweeps=True) == ("ab" if steps < 10_000 else "indirect")
+
+
+def test_moments_with_few_solids(tmp_path):
+    case = rock(tmp_path, 0.97, collision={"name": "regularized"})
+    assert chosen(case, "cuda", sweeps=True) == "moments"
+
+
+@pytest.mark.parametrize(
+    ("collision", "more", "wanted"),
+    [
+        ("trt", {}, "ab"),
+        ("regularized", {"lattice": "D3Q27"}, "moments"),
+        ("regularized", {"force": FORCE}, "moments"),
+        ("regularized", {"precision": {"storage": "float16"}}, "ab"),
+        ("regularized", {"precision": {"compute": "float64", "storage": "float64"}}, "moments"),
+        ("recursive_regularized", {"force": FORCE}, "ab"),
+        ("regularized", PARTIAL, "moments"),
+        ("recursive_regularized", LISTED, "moments"),
+        ("recursive_regularized", PARTIAL, "ab"),
+    ],
+)
+def test_moments_only_where_the_flow_is_the_same(collision, more, wanted):
+    assert chosen(with_collision(collision, **more), "cuda", sweeps=True) == wanted
+
+
+def test_populations_in_2d_and_with_a_force_for_each_cell():
+    """In 2D the sweep was not measured; a force for each cell needs the general kernel."""
+    flat = case_of(size=SIZE[:2], lattice="D2Q9", collision={"name": "regularized"})
+    assert chosen(flat, "cuda", sweeps=True) == "ab"
+    forces = [np.full(SIZE[::-1], 1e-6), 0.0, 0.0]
+    field = with_collision("regularized", force={"name": "guo", "value": forces})
+    assert chosen(field, "cuda", sweeps=True) == "ab"
+
+
+def test_mixed_storage_is_that_of_moments_on_all_devices():
+    case = with_collision("regularized", precision={"storage": "mixed"})
+    assert chosen(case) == chosen(case, "opencl") == "moments"
+    moments = with_collision("regularized", layout="moments", precision={"storage": "mixed"})
+    assert case.formats == moments.formats
+    needed = [bytes_needed(each, split(each.shape, 1, True)[0]) for each in (case, moments)]
+    assert needed[0] == needed[1]
+
+
+def test_mixed_storage_with_another_collision_is_refused():
+    with pytest.raises(CaseError, match=r"'auto' takes moments for .*of collision = 'trt'"):
+        with_collision("trt", precision={"storage": "mixed"})
+
+
+def test_advice_on_collisions_is_that_of_the_file():
+    """It is not limited to the collisions of the layout that a run has chosen."""
+    case = with_collision("regularized")
+    moments = layout_choice.with_layout(case, make("layouts", "moments"))
+    trt = (case.fluids[0].model_copy(update={"collision": make("collisions", "trt")}),)
+    assert not problems_with(moments, fluids=trt)
+    named = with_collision("regularized", layout="moments")
+    assert problems_with(named, fluids=trt)
+
+
+@pytest.mark.parametrize(
+    ("backend", "capability", "wanted"),
+    [
+        ({"name": "cuda"}, 80, True),
+        ({"name": "cuda", "fused": False}, 90, False),
+        ({"name": "cuda"}, 75, False),
+        ({"name": "auto"}, 90, True),
+        ({"name": "cpu"}, 90, False),
+    ],
+)
+def test_which_devices_sweep(monkeypatch, backend, capability, wanted):
+    """With fused = false a GPU has the bits of a CPU, and the layout of a CPU's flow."""
+    monkeypatch.setattr(drivers, "driver", lambda: drivers.Driver(1, 13, capability=capability))
+    assert make("backends", backend).sweeps() is wanted
 
 
 def test_a_named_layout_is_kept():
@@ -139,3 +249,29 @@ def test_runs_and_restarts_keep_their_bits(first, tmp_path):
     assert (summary["layout"], summary["layout_why"]) == (
         ("ab", "") if first == "auto" else ("aa", "the fastest on CPUs")
     )
+
+
+@pytest.mark.parametrize(("first", "second"), [("ab", "moments"), ("moments", "esopull")])
+@pytest.mark.parametrize("collision", SWEPT)
+def test_a_restart_converts_populations_and_moments(collision, first, second, tmp_path, capsys):
+    """The flow goes on as in the layout of the restart, up to rounding."""
+    ends = {}
+
+    def go(folder, layout, steps, restart=None):
+        more = {"lattice": "D2Q9", "collision": {"name": collision}}
+        more["output"] = [{"name": "checkpoint", "every": 5}]
+        more["precision"] = {"compute": "float64", "storage": "float64"}
+        case = case_of("cavity", layout, [9, 8], steps, **more)
+        run(case, Serial(), tmp_path / folder, restart=restart, overwrite=restart is None)
+        with h5py.File(tmp_path / folder / f"checkpoint_{steps:09d}.h5") as file:
+            ends[folder] = file["fluid/f"][:]
+
+    go("whole", second, 10)
+    go("parts", first, 5)
+    capsys.readouterr()
+    go("parts", second, 10, restart="auto")
+    ways = {"ab": "populations", "moments": "moments", "esopull": "populations"}
+    text = f"the layout has changed: {ways[first]} are converted to {ways[second]} and rounded"
+    assert text in capsys.readouterr().err
+    assert ends["parts"].shape == ends["whole"].shape
+    np.testing.assert_allclose(ends["parts"], ends["whole"], rtol=0, atol=1e-15)

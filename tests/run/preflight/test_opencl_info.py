@@ -90,6 +90,7 @@ def test_lines_of_a_driver_are_no_devices(monkeypatch):
         (False, "cpu", "aa on cpu"),
         (False, "opencl", "ab on opencl"),
         (True, "cuda", "ab on cuda"),
+        (True, "cuda True", "ab on cuda: the fastest on GPUs; moments on cuda"),
         (False, "cuda", None),
     ],
 )
@@ -98,7 +99,7 @@ def test_the_layout_is_that_of_the_device_of_auto(monkeypatch, usable, kind, lay
     monkeypatch.setattr(devices, "opencl", list)
     monkeypatch.setattr(devices, "ask", lambda question: ([kind], ""))
     found = [fact.value for fact in devices.devices(False) if fact.name == "layout auto"]
-    assert [value.partition(":")[0] for value in found] == ([layout] if layout else [])
+    assert [value.rpartition(":")[0] for value in found] == ([layout] if layout else [])
 
 
 def test_info_does_not_load_a_driver_itself():

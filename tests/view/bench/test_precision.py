@@ -6,8 +6,10 @@ import pytest
 from click.testing import CliRunner
 from support.outputs_cases import make_case
 
+from mpilbm.backends.cpu import CpuDevice
 from mpilbm.cli import cli
-from mpilbm.view.bench import measure
+from mpilbm.run.preflight import layout_choice
+from mpilbm.view.bench import comparison, measure
 from mpilbm.view.bench.precision import recommend
 
 BODY = {
@@ -67,6 +69,23 @@ def test_layouts_and_collisions(tmp_path):
     assert "no recommendation" in text
     cumulant = next(row for row in found["rows"] if row["collision"] == "cumulant")
     assert "D3Q27" in cumulant["problem"]
+
+
+def test_auto_chooses_again_for_other_collisions(tmp_path, monkeypatch):
+    """Where it took `moments`, which most collisions may not use."""
+    monkeypatch.setattr(CpuDevice, "sweeps", True)
+    monkeypatch.setattr(layout_choice, "SWEPT_DIMENSIONS", 2)
+    monkeypatch.setattr(comparison, "names", lambda kind: ["bgk", "regularized"])
+    options = "--compare", "collision", "--steps", "20"
+    more = {"collision": {"name": "regularized"}, "body": [], "output": []}
+    found, _ = compare(tmp_path, *options, **more)
+    rows = {row["collision"]: row for row in found["rows"]}
+    assert {name: row["layout"] for name, row in rows.items()} == {
+        "bgk": "aa",
+        "regularized": "moments",
+    }
+    assert rows["regularized"]["own"]
+    assert rows["bgk"]["end"]["u"] < 0.1
 
 
 def test_an_unstable_variant_is_a_row(tmp_path, monkeypatch):

@@ -1,0 +1,139 @@
+"""The speed of a case on GPUs, estimated from its memory traffic and measured shares of a copy.
+
+    GLUPS = fluid cells / seconds of a step / 10^9
+    seconds of a step = (cells bytes(layout) + links bytes(link)) / (share copy)
+
+`copy` is the bandwidth of a device copy, bytes read and written per second. Cells are all cells of
+the box, or in `indirect` the fluid cells. `share` is the part of this bandwidth that the layout
+reached in single steps in large boxes; small boxes are slower, and `moments` is faster where it
+takes two steps in one pass. Not for CPUs, where collisions take longer than memory traffic.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from math import prod
+
+from mpilbm.backends import Backend
+from mpilbm.case.checks import problems_with
+from mpilbm.case.model import Case
+from mpilbm.core.errors import MpilbmError
+from mpilbm.core.registry import make
+from mpilbm.model.limits import stability
+from mpilbm.run.preflight import layout_choice
+from mpilbm.run.preflight.inspection import is_usable
+from mpilbm.run.preflight.report import Line
+from mpilbm.solids import plane_costs
+from mpilbm.solids.entry_list import EntryList
+
+# Shares on an H200, D3Q19 (tools/measured/: h200_bench_populations_…, h200_bench_half_…,
+# h200_bench_settings_…, h200_bench_moments_…), by the narrowest and the widest stored format.
+FULL = {"ab": 0.97, "aa": 0.95, "esopull": 0.95, "indirect": 0.74, "moments": 0.82}
+SHARES: dict[tuple[str, str], dict[str, float]] = {
+    ("float32", "float32"): FULL,
+    ("float64", "float64"): FULL,
+    ("float16", "float32"): {"moments": 0.72},
+    ("float16", "float16"): {"ab": 0.89, "aa": 0.85, "esopull": 0.83, "moments": 0.62},
+}
+# Of these shares, with collisions that take longer than the traffic (h200_bench_collisions_…,
+# h200_bench_q27_…).
+SLOW = {"entropic": 0.21, "kbc": 0.6}
+COPIED = 2**27  # bytes that measure the bandwidth of the memory
+SWEPT = ("regularized", "recursive_regularized")  # collisions that a line of `check` names
+LEAST_GAIN = 1.2  # that such a line reports
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The facts of a run that determine its speed.
+
+    copy    bytes per second of a device copy, on all ranks together
+    fluid   fluid cells of the box
+    links   links to bodies that are in boundary lists
+    """
+
+    copy: float
+    fluid: int
+    links: int
+
+    def glups(self, case: Case) -> float | None:
+        """The expected speed with the layout of the case; None if it was not measured.
+
+        Several fluids and scalars, which have further arrays, were not.
+        """
+        if not case.single_fluid or case.scalars:
+            return None
+        formats = case.formats
+        share = SHARES.get((formats.unit, formats.widest), {}).get(case.layout.name)
+        if share is None or not self.fluid:
+            return None
+        share *= min(SLOW.get(each.collision.name, 1.0) for each in case.fluids)
+        cells = self.fluid if case.layout.listed else prod(case.shape)
+        seconds = plane_costs.traffic(case, cells, self.links) / (share * self.copy)
+        return self.fluid / seconds / 1e9
+
+    def lines(self, case: Case, copies: str) -> list[Line]:
+        """The line of `check` on the speed; `copies`: the GPUs and the bandwidth of their copy."""
+        found = self.glups(case)
+        note = f"estimated for {copies}; small boxes are slower"
+        return [Line("speed", f"about {found:.3g} GLUPS", note)] if found else []
+
+    def gain(self, case: Case, given: Case, speed: float) -> list[Line]:
+        """The line of `check` on the sweep of `moments`, if this case could use it and does not.
+
+        case, given: with the layout that was chosen, and as the file has it; speed: the largest of
+        the flow. With the collision of the case, or with one that is stable at this speed.
+        """
+        found, solid = self.glups(case), 1 - self.fluid / prod(case.shape)
+        if not found or not case.layout.populations or solid > layout_choice.FEW_SOLIDS:
+            return []
+        for name in (None, *SWEPT):
+            swept = _swept(given, name, speed)
+            gained = ((swept and self.glups(swept)) or 0) / found
+            if swept and gained > LEAST_GAIN:
+                what = f'collision "{name}"' if name else 'layout "moments"'
+                notes = ["in the layout moments"] if name else swept.layout.deviations(swept)
+                times = f"about {gained:.2g} times as fast"
+                return [Line("faster", what, "; ".join([times, *notes]))]
+        return []
+
+
+def links_to_bodies(case: Case, lists: Sequence[EntryList]) -> int:
+    """The number of links of a slab to bodies that are in boundary lists; see Geometry.lists."""
+    counts = [0] * len(case.bodies)
+    for each in lists:
+        for k, owner in enumerate(each.owners):
+            if owner.body is not None:
+                counts[owner.body] += each.links[each.member == k].moving().total()
+    return plane_costs.listed(case, counts)
+
+
+@cache
+def bandwidth(backend: Backend) -> float | None:
+    """Bytes that the device of a rank copies per second; None if it cannot be opened."""
+    try:
+        return backend.open().copy_bandwidth(most=COPIED)
+    except MpilbmError:
+        return None
+
+
+def _swept(case: Case, name: str | None, speed: float) -> Case | None:
+    """The case in `moments`, with the collision `name` if it is not None.
+
+    None if the case may not use it, if no kernel sweeps it, or if the flow is not known to be
+    stable with the other collision; `speed` is 0 if the case gives none.
+    """
+    (fluid,), swept = case.fluids, make("layouts", "moments")
+    changed = fluid
+    if name is not None:
+        used = make("collisions", name).model_copy(update={"closure": fluid.collision.closure})
+        changed = fluid.model_copy(update={"collision": used})
+    found = case.model_copy(update={"fluids": (changed,), "layout": swept})
+    if problems_with(case, fluids=(changed,), layout=swept) or not layout_choice.swept(found):
+        return None
+    if name is None:
+        return found
+    if not speed:
+        return None
+    _, level = stability(found, changed, speed, partial(is_usable, case, fluid))
+    return found if level == "good" and not swept.deviations(found) else None

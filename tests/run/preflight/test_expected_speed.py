@@ -1,0 +1,119 @@
+"""The expected speed on GPUs, and the line of `check` on what would be faster."""
+
+import pytest
+
+from mpilbm.case.case import parse_case
+from mpilbm.core.registry import make, names
+from mpilbm.parallel.slabs import split
+from mpilbm.run.preflight.expected_speed import FULL, Estimate, links_to_bodies
+from mpilbm.run.preflight.plan import plan
+from mpilbm.solids import build, plane_costs
+from mpilbm.view.bench import boxes
+
+SIZE = [24, 20, 16]
+COPY = 4.2e12
+FORCE = {"name": "guo", "value": [1e-6, 0.0, 0.0]}
+BALL = {
+    "shape": {"name": "sphere", "centre": [12, 10, 8], "radius": 4.1},
+    "boundary": {"name": "bounce_back"},
+}
+
+
+def case_of(collision="trt", layout="auto", lattice="D3Q19", setting="periodic", **more):
+    size = SIZE[: int(lattice[1])]
+    tables = boxes.box(setting, size, lattice, collision, layout) | more
+    return parse_case(tables, "box.toml")
+
+
+def lines(case, gpu_memory=80.0) -> dict[str, tuple[str, str]]:
+    found = plan(case, 1, gpu_memory).sections["box"]
+    return {each.what: (each.value, each.verdict) for each in found}
+
+
+# (tables, GLUPS on one H200 in large boxes; the files are named in expected_speed.py)
+MEASURED = [
+    ({"layout": "ab"}, 27.1),
+    ({"layout": "esopull"}, 26.7),
+    ({"layout": "ab", "lattice": "D3Q27"}, 19.0),
+    ({"layout": "ab", "precision": {"storage": "float16"}}, 49.7),
+    ({"layout": "ab", "precision": {"compute": "float64", "storage": "float64"}}, 13.5),
+    ({"layout": "moments", "collision": "regularized"}, 43.7),
+    ({"layout": "moments", "collision": "regularized", "precision": {"storage": "mixed"}}, 54.3),
+    ({"layout": "ab", "collision": "entropic"}, 5.82),
+]
+
+
+@pytest.mark.parametrize(("tables", "wanted"), MEASURED)
+def test_the_speeds_that_were_measured(tables, wanted):
+    case = case_of(**tables)
+    assert Estimate(COPY, 512**3, 0).glups(case_512(case)) == pytest.approx(wanted, rel=0.06)
+
+
+def case_512(case):
+    domain = case.domain.model_copy(update={"size": (512, 512, 512)})
+    return case.model_copy(update={"domain": domain})
+
+
+def test_links_take_time_and_solid_cells_do_not_count():
+    case = case_of(layout="ab")
+    cells = 24 * 20 * 16
+    whole, half, listed = (
+        Estimate(COPY, fluid, links).glups(case)
+        for fluid, links in ((cells, 0), (cells // 2, 0), (cells, cells))
+    )
+    assert half == pytest.approx(whole / 2)
+    assert listed == pytest.approx(whole * 152 / (152 + plane_costs.LINK_BYTES))
+
+
+def test_each_layout_has_a_share():
+    automatic = {name for name in names("layouts") if make("layouts", name).automatic}
+    assert set(FULL) == set(names("layouts")) - automatic
+    plug_in = case_of().layout.model_copy()
+    assert Estimate(COPY, 1, 0).glups(case_of().model_copy(update={"layout": plug_in})) is None
+
+
+def test_links_are_those_of_bodies():
+    case = case_of(setting="cavity", layout="ab", body=[BALL])
+    slab = split(case.shape, 1, False)[0]
+    (count,) = build.survey(case).body_links
+    assert links_to_bodies(case, build.build(case, slab).lists) == count > 0
+    nodes = case.model_copy(update={"layout": make("layouts", "indirect")})
+    assert links_to_bodies(nodes, build.build(nodes, slab).lists) == 0
+
+
+def test_check_states_the_speed_on_gpus_and_what_is_faster():
+    found = lines(case_of())
+    assert found["layout"] == ("ab", "the fastest on GPUs")
+    value, note = found["speed"]
+    assert value == "about 26.8 GLUPS"
+    assert note == "estimated for an H200, which copies 4.2 TB/s; small boxes are slower"
+    text = "about 1.6 times as fast; in the layout moments"
+    assert found["faster"] == ('collision "regularized"', text)
+    assert "faster" not in lines(case_of("regularized"))
+    assert "speed" not in lines(case_of(backend={"name": "cpu"}), None)
+    assert "speed" not in lines(case_of(scalar=[{"label": "T", "diffusivity": 0.05}]))
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"lattice": "D2Q9"},  # not measured
+        {"lattice": "D3Q13", "collision": "mrt"},
+        {"backend": {"name": "cuda", "fused": False}},
+        {"scalar": [{"label": "T", "diffusivity": 0.05}]},
+        {"fluid": {"viscosity": 1e-5}},  # unstable with both
+        {"initial": {}, "force": FORCE},  # at an unknown speed
+        {"body": [BALL | {"shape": {"name": "sphere", "centre": [12, 10, 8], "radius": 7.5}}]},
+    ],
+    ids=str,
+)
+def test_nothing_is_faster(more):
+    assert "faster" not in lines(case_of(**more))
+
+
+def test_a_flow_that_moments_would_change_says_by_what():
+    what, text = lines(case_of("recursive_regularized", force=FORCE))["faster"]
+    assert what == 'layout "moments"'
+    assert text.startswith("about 1.6 times as fast; adds terms of the order F u^2")
+    what, text = lines(case_of("regularized", "ab"))["faster"]
+    assert (what, text) == ('layout "moments"', "about 1.6 times as fast")

@@ -1,8 +1,8 @@
 #if STEPS_OF_PASS == 2
 /* The sweep with two steps in one pass over memory, for boxes that wrap around along an axis or have half-way
-   walls at both of its faces. A block reads TX * TY cells of each plane; it computes the first step for all but those at the rim, the
-   second for all but two on each side, its own. Each thread has CELLS neighbours in x and walks along the
-   planes; the moments between the steps stay in its registers:
+   walls at both of its faces. A block reads TX * TY cells of each plane; it computes the first step for all but
+   those at the rim, the second for all but two on each side, its own. Each thread has CELLS neighbours in x
+   and walks along the planes; the moments between the steps stay in its registers:
 
      copies  | plane k + 1 .......                  | into the slots of the thread itself
      all     | rebuild k | send | receive, finish k - 1, rebuild k - 1 | send | receive, finish k - 2 | rebuild k + 1

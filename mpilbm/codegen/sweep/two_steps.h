@@ -1,8 +1,8 @@
 #if STEPS_OF_PASS == 2
 /* The sweep with two steps in one pass over memory, for boxes that wrap around along an axis or have half-way
-   walls at both of its faces. A block reads TX * TY cells of each plane; it computes the first step for all but those at the rim, the
-   second for all but two on each side, its own. Each thread has CELLS neighbours in x and walks along the
-   planes; the moments between the steps stay in its registers:
+   walls at both of its faces. A block reads TX * TY cells of each plane; it computes the first step for all but
+   those at the rim, the second for all but two on each side, its own. Each thread has CELLS neighbours in x
+   and walks along the planes; the moments between the steps stay in its registers:
 
      copies  | plane k + 1 .......                  | into the slots of the thread itself
      all     | rebuild k | send | receive, finish k - 1, rebuild k - 1 | send | receive, finish k - 2 | rebuild k + 1
@@ -92,7 +92,7 @@ INLINE void walk(unsigned char* memory, const Walls& walls, int sides, int64 fir
     look_at_own(stages + stage * STAGE_OF_SLOTS, thread, moments);
     load(k + STAGES, stage);
     if (++stage == STAGES) stage = 0;
-    /* Populations that come from beyond a wall are zero; `at_wall` is k in the highest plane. */
+    /* What comes from beyond a wall is zero, and what a wall returns is added; `number`: the plane of the step. */
     const auto enclose = [&](int number) {
       if constexpr (AT_WALLS) {
         if (number > highest) {
@@ -116,7 +116,7 @@ INLINE void walk(unsigned char* memory, const Walls& walls, int sides, int64 fir
             const int faces = faces_beside(beside, c) | across;
             if (faces > 3)
               bounce(faces, walls, messages, at, f, c, current[c]);
-            else if (faces) /* in all warps of a block at x- or x+ */
+            else if (faces) /* all warps of a block at x- or x+ take it: it tests no other face */
               bounce(faces & 3, walls, messages, at, f, c, current[c]);
           }
         }

@@ -1,6 +1,7 @@
 """The kernels that compute fields and sums of a fluid: rho and u, vorticity, sums over rows."""
 
 from dataclasses import replace
+from functools import lru_cache
 from math import prod
 
 from sympy import Piecewise, Rational, Symbol, sqrt
@@ -339,7 +340,15 @@ class Diagnostics:
             kernel.load(f"open_{k}_{side}", f"flags[{flag}] >> {1 + 2 * k + way} & 1 ? R(1) : R(0)")
             for way, side in enumerate("mp")
         )
-        below = Piecewise((value(0) - value(-1), low > 0), (0, True))
-        above = Piecewise((value(1) - value(0), high > 0), (0, True))
-        half = Piecewise((Rational(1, 2), low * high > 0), (1, True))
-        return (below, above), half, low + high
+        return _differences(value(0), value(-1), value(1), low, high)
+
+
+@lru_cache(1000)  # the same for all fluids on a lattice
+def _differences(
+    here: Symbol, before: Symbol, after: Symbol, low: Symbol, high: Symbol
+) -> tuple[tuple[Expression, Expression], Expression, Expression]:
+    """`Diagnostics._sides` of values along an axis; `low` and `high`: 1 where they are fluid."""
+    below = Piecewise((here - before, low > 0), (0, True))
+    above = Piecewise((after - here, high > 0), (0, True))
+    half = Piecewise((Rational(1, 2), low * high > 0), (1, True))
+    return (below, above), half, low + high

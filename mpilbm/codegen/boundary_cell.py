@@ -12,6 +12,7 @@ from mpilbm.codegen.kernels import FieldKernels
 from mpilbm.codegen.model import Macroscopic, Model
 from mpilbm.codegen.printer import symbol
 from mpilbm.codegen.program import Access
+from mpilbm.core.formulas.functions import total
 from mpilbm.layouts import HERE, Offset, Place
 from mpilbm.layouts.cells import CellNames
 from mpilbm.model.expressions import Expression, Populations, Vector
@@ -296,7 +297,8 @@ class BoundaryCell(CellView):
 
     def macroscopic(self, f: Populations) -> tuple[Expression, Expression, list[Expression]]:
         """density, rho and u of arriving populations."""
-        density, rho = sum(f), self.rest(sum(f))
+        density = total(f)
+        rho = self.rest(density)
         momentum = [dot([c[a] for c in self.lattice.c], f) for a in range(self.lattice.D)]
         return density, rho, self.velocity(momentum, rho)
 

@@ -1,6 +1,7 @@
 """The kernels that compute fields and sums of a fluid: rho and u, vorticity, sums over rows."""
 
 from dataclasses import replace
+from functools import lru_cache
 from math import prod
 
 from sympy import Piecewise, Rational, Symbol, sqrt
@@ -22,6 +23,7 @@ PLACE = "((plane - first) * rows + row) * nx + x"  # index of a cell in the flag
 IN_BLOCK = replace(CELL, plane="(plane - u_first)")  # in the velocity of a block of planes
 
 Mixture = tuple[Expression, Expression, Vector, Vector]  # density, rho, u and momentum
+Sides = tuple[tuple[Expression, Expression], Expression, Expression]  # see `_differences`
 
 
 class Diagnostics:
@@ -65,8 +67,7 @@ class Diagnostics:
     def output(self, k: int, parity: int) -> KernelText:
         """Field k of these; 0 in solids that do not carry it."""
         kernel = self._derived(f"output_{k}", self.equations, self.fluid.grid, parity)
-        values = [self.output_value(kernel, k, parity)]
-        return self._stored(kernel, values, *self.hidden(kernel, k))
+        return self._stored(kernel, [self.output_value(kernel, k, parity)], *self.hidden(kernel, k))
 
     def hidden(self, kernel: KernelText, k: int) -> tuple[str, *tuple[Expression, ...]]:
         """The condition that a cell does not carry output k, see `_stored`."""
@@ -321,13 +322,8 @@ class Diagnostics:
             found += half * (below**2 + above**2)
         return found
 
-    def _sides(
-        self, kernel: KernelText, k: int, component: int, flag: str
-    ) -> tuple[tuple[Expression, Expression], Expression, Expression]:
-        """Differences along v = stencil[2 k + 1] to both neighbours, 0 for those that are no fluid.
-
-        Also the factor of their mean, 1/2 or 1, and the number of fluid neighbours.
-        """
+    def _sides(self, kernel: KernelText, k: int, component: int, flag: str) -> Sides:
+        """`_differences` of a value along v = stencil[2 k + 1]."""
         step = self.lattice.offset_of(self.lattice.stencil[2 * k + 1])
 
         def value(sign: int) -> Symbol:
@@ -339,7 +335,16 @@ class Diagnostics:
             kernel.load(f"open_{k}_{side}", f"flags[{flag}] >> {1 + 2 * k + way} & 1 ? R(1) : R(0)")
             for way, side in enumerate("mp")
         )
-        below = Piecewise((value(0) - value(-1), low > 0), (0, True))
-        above = Piecewise((value(1) - value(0), high > 0), (0, True))
-        half = Piecewise((Rational(1, 2), low * high > 0), (1, True))
-        return (below, above), half, low + high
+        return _differences(value(0), value(-1), value(1), low, high)
+
+
+@lru_cache(1000)  # the same for all fluids on a lattice
+def _differences(here: Symbol, before: Symbol, after: Symbol, low: Symbol, high: Symbol) -> Sides:
+    """Differences to the values before and after a cell, 0 where `low` or `high` is 0: no fluid.
+
+    Also the factor of their mean, 1/2 or 1, and the number of fluid neighbours.
+    """
+    below = Piecewise((here - before, low > 0), (0, True))
+    above = Piecewise((after - here, high > 0), (0, True))
+    half = Piecewise((Rational(1, 2), low * high > 0), (1, True))
+    return (below, above), half, low + high

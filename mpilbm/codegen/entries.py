@@ -126,7 +126,7 @@ class EntryText(KernelText):
         """
         names = list(self.definitions)
         flat = [value for values in wanted.values() for value in values]
-        temporaries, reduced = share([self.definitions[n] for n in names] + flat + list(always))
+        temporaries, reduced = share((*(self.definitions[n] for n in names), *flat, *always))
         known = dict(temporaries) | dict(zip(names, reduced, strict=False))
         remaining = iter(reduced[len(names) :])
         each = {i: [next(remaining) for _ in values] for i, values in wanted.items()}

@@ -1,13 +1,15 @@
 """The text of a kernel: the values that it collected, in an order that is valid in C."""
 
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Mapping
+from functools import cached_property, lru_cache
+from operator import attrgetter
 from typing import ClassVar
 
-from sympy import Mul, Symbol, cse, numbered_symbols
+from sympy import Mul, Symbol
 from sympy.core.relational import Relational
 from sympy.logic.boolalg import BooleanFunction
 
+from mpilbm.codegen.common_parts import common_parts
 from mpilbm.codegen.printer import c_text
 from mpilbm.codegen.program import Argument, Kernel
 from mpilbm.codegen.values import KernelValues, Load, centre
@@ -27,7 +29,7 @@ HEAD = {
 }
 THREADS = {over: "ROW_THREADS" if over.endswith("rows") else 256 for over in HEAD}
 THREADS |= {"chunks": "CHUNK_THREADS", "planes": "PLANE_THREADS"}
-Shared = tuple[list[tuple[Symbol, Expression]], list[Expression]]  # see `share`
+Shared = tuple[tuple[tuple[Symbol, Expression], ...], tuple[Expression, ...]]  # see `share`
 ORDER = ("*", "int64", "int", "real", "double")
 
 
@@ -79,7 +81,7 @@ class KernelText(KernelValues):
     def shared(self) -> Shared:
         """`share` of all definitions and of the expressions of all statements."""
         wanted = [e for statement in self.statements for e in statement.expressions]
-        return share([*self.definitions.values(), *wanted])
+        return share((*self.definitions.values(), *wanted))
 
     def _define(
         self,
@@ -89,7 +91,7 @@ class KernelText(KernelValues):
         lines: list[str],
     ) -> None:
         """Append definitions of all values that an expression uses, in an order valid in C."""
-        for name in sorted(expression.free_symbols, key=str):
+        for name in _symbols(expression):
             if name in done:
                 continue
             done.add(name)
@@ -170,13 +172,20 @@ class KernelText(KernelValues):
         return f"FIRST({name})" if self.arguments[name].endswith("*") else name
 
 
-def share(expressions: Sequence[Expression]) -> Shared:
+@lru_cache(100_000)
+def _symbols(expression: Expression) -> tuple[Symbol, ...]:
+    """The symbols of an expression, by name."""
+    return tuple(sorted(expression.free_symbols, key=attrgetter("name")))
+
+
+@lru_cache(1000)  # kernels of both parities, of other layouts and of other cases share expressions
+def share(expressions: tuple[Expression, ...]) -> Shared:
     """(name, expression) of each common part, and the expressions in terms of these names.
 
     If a common part a*(b + c) occurs only as a term of sums, b + c gets the name instead: a*name +
     d then costs no more than an addition.
     """
-    names, wanted = cse(expressions, numbered_symbols("t", real=True))
+    names, wanted = common_parts(expressions, "t")
     values = [*(value for _, value in names), *wanted]
     symbols = [value.free_symbols for value in values]
     for k, (name, _) in enumerate(names):
@@ -193,8 +202,8 @@ def share(expressions: Sequence[Expression]) -> Shared:
             values[n] = values[n].xreplace(scaled)
         for n in (k, *users):
             symbols[n] = values[n].free_symbols
-    parts = [(name, value) for (name, _), value in zip(names, values, strict=False)]
-    return parts, values[len(names) :]
+    parts = tuple((name, value) for (name, _), value in zip(names, values, strict=False))
+    return parts, tuple(values[len(names) :])
 
 
 def _adds(expression: Expression, name: Symbol) -> bool:

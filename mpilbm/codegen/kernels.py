@@ -9,6 +9,7 @@ from mpilbm.codegen.printer import AsStored, AsStoredOwn, symbol
 from mpilbm.codegen.program import FORCE
 from mpilbm.codegen.step_text import NodeText, PairText
 from mpilbm.codegen.values import KernelValues
+from mpilbm.core.formulas.functions import total
 from mpilbm.layouts import HERE, AnyGrid, Layout, Place, Read
 from mpilbm.layouts.grid import Grid
 from mpilbm.model.expressions import Expression, Populations
@@ -147,7 +148,7 @@ class FieldKernels:
         f = [kernel.let(f"leaves{of}_{i}", f_i) for i, f_i in enumerate(f_star) if i]
         as_stored = AsStored if kernel.unit == 1 else AsStoredOwn
         density = symbol("density") if density is None else density
-        return [density - sum(as_stored(f_i) for f_i in f), *f]
+        return [density - total(as_stored(f_i) for f_i in f), *f]
 
     def writes_other_array(self) -> bool:
         """Whether a step writes whole cells to an array that it does not read."""

@@ -8,6 +8,7 @@ from mpilbm.codegen.coordinates import given
 from mpilbm.codegen.partial_cell import CellBody, Partial, beyond_equilibrium
 from mpilbm.codegen.program import FORCE
 from mpilbm.codegen.values import KernelValues
+from mpilbm.core.formulas.functions import total
 from mpilbm.core.formulas.values import CellValue
 from mpilbm.layouts import HERE, AnyGrid, Place
 from mpilbm.model.expressions import (
@@ -130,7 +131,7 @@ class Model:
 
         `half` is +1 for incoming and -1 for outgoing populations.
         """
-        density = kernel.let("density", sum(f))
+        density = kernel.let("density", total(f))
         rho = kernel.let("rho", self.rest(density))
         u = self.collision.velocity(self.momentum(kernel, f, half), rho)
         u = [kernel.let(f"u_{a}", v) for a, v in zip(self.axes, u, strict=True)]
@@ -293,7 +294,7 @@ class Model:
         1 - rate of it is subtracted afterwards; only the density is conserved.
         [Mei et al. 2006, Comput. Fluids 35, 855]
         """
-        density = kernel.let("density", sum(f))
+        density = kernel.let("density", total(f))
         rho, F = kernel.let("rho", self.rest(density)), self.force(kernel)
         u = self._colliding(kernel, rho, u, F)
         mass = 1 / self.collision.velocity([1], rho)[0]

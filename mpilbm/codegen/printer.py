@@ -1,9 +1,12 @@
 """SymPy expressions to C text that is valid for C compilers and for NVRTC."""
 
-from sympy import Expr, Function, Mul, Rational, Symbol, fraction
+from functools import lru_cache
+
+from sympy import Expr, Function, Mul, Rational, Symbol, fraction, sympify
 from sympy.printing.c import C99CodePrinter
 from sympy.printing.precedence import PRECEDENCE
 
+from mpilbm.codegen.term_order import ordered_terms
 from mpilbm.model.expressions import Expression
 
 
@@ -25,6 +28,10 @@ class KernelPrinter(C99CodePrinter):
     """
 
     largest_product = 6
+
+    def __init__(self) -> None:
+        super().__init__({"user_functions": FUNCTIONS})
+        self._print = lru_cache(100_000)(super()._print)  # parts of an expression recur
 
     def _print_Rational(self, expr: Expr) -> str:
         return f"R({expr.p}.0 / {expr.q}.0)"
@@ -73,7 +80,7 @@ class KernelPrinter(C99CodePrinter):
         return first
 
     def _print_Add(self, expr: Expr, order: str | None = None) -> str:
-        terms = [_signed(term) for term in self._as_ordered_terms(expr, order=order)]
+        terms = [_signed(term) for term in ordered_terms(expr)]
         text = ""
         for minus, term in sorted(terms, key=lambda signed: bool(_product(signed[1]))):
             product = _product(term) if text else None
@@ -118,14 +125,16 @@ FUNCTIONS = {  # of mpilbm/core/formulas/functions.py, and of the prelude
     "power_of_two": "power_of_two",
     "power_of_two_less_one": "power_of_two_less_one",
 }
-_printer = KernelPrinter({"user_functions": FUNCTIONS})
+_printer = KernelPrinter()
 
 
 def c_text(expression: Expression) -> str:
     """C text of an expression in type `real`."""
-    return _printer.doprint(expression)
+    text = _printer._print(sympify(expression))
+    return "\n".join(_printer.indent_code(text.splitlines())) if "\n" in text else text
 
 
+@lru_cache(100_000)
 def symbol(name: str) -> Symbol:
     """A real symbol; all values of kernels have such symbols."""
     return Symbol(name, real=True)

@@ -4,13 +4,14 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import combinations_with_replacement
 
+from mpilbm.core.formulas.functions import total
 from mpilbm.model.expressions import Expression, Populations, Vector
 from mpilbm.physics.lattices import Lattice
 
 
 def dot(a: Iterable[Expression], b: Iterable[Expression]) -> Expression:
     """The scalar product of two vectors; terms with a factor of zero are omitted."""
-    return sum((x * y for x, y in zip(a, b, strict=True) if x != 0 and y != 0), 0)
+    return total(x * y for x, y in zip(a, b, strict=True) if x != 0 and y != 0)
 
 
 def pairs(D: int) -> list[tuple[int, int]]:
@@ -52,7 +53,7 @@ def moments_of(
     """
     momentum = [dot([c[a] for c in lattice.c], f) for a in range(lattice.D)]
     second = [dot([hermite(lattice, c, a, b) for c in lattice.c], f) for a, b in pairs(lattice.D)]
-    return sum(f), momentum, second
+    return total(f), momentum, second
 
 
 def populations(

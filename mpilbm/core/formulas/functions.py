@@ -1,8 +1,9 @@
 """Functions for equations; they return a number for numbers and an expression for symbols."""
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,13 @@ import numpy as np
 def unnamed(name: str, expression: Any) -> Any:
     """Return the expression; the `let` to use if no kernel text is generated."""
     return expression
+
+
+def total(terms: Iterable[Any]) -> Any:
+    """The sum; SymPy adds all expressions at once, which takes less time than one by one."""
+    terms = list(terms)
+    symbolic = any(hasattr(term, "is_Add") for term in terms)
+    return _sympy().Add(*terms) if symbolic else sum(terms)
 
 
 def sqrt(x: Any) -> Any:
@@ -67,12 +75,12 @@ def power_of_two_less_one(x: Any) -> Any:
 
 def largest(*values: Any) -> Any:
     """The largest value."""
-    return max(values) if _numbers(*values) else _sympy().Max(*values)
+    return max(values) if _numbers(*values) else _symbolic("Max", *values)
 
 
 def smallest(*values: Any) -> Any:
     """The smallest value."""
-    return min(values) if _numbers(*values) else _sympy().Min(*values)
+    return min(values) if _numbers(*values) else _symbolic("Min", *values)
 
 
 def where(less: Any, more: Any, then: Any, otherwise: Any) -> Any:
@@ -80,6 +88,12 @@ def where(less: Any, more: Any, then: Any, otherwise: Any) -> Any:
     if _numbers(less, more):
         return then if less < more else otherwise
     return _sympy().Piecewise((then, less < more), (otherwise, True))
+
+
+@lru_cache(1000, typed=True)
+def _symbolic(name: str, *values: Any) -> Any:
+    """SymPy's Max or Min. It compares all pairs: with 27 values this takes a second."""
+    return getattr(_sympy(), name)(*values)
 
 
 def _computed(x: Any) -> bool:

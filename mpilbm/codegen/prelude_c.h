@@ -43,12 +43,14 @@ INLINE store float_to_half(float value) { return ((half_bits){.value = (half)val
 #define STORE_LINE_BITS_WIDE(field, index, k, bits) (((wide*)(line + (k)))[line_at] = (bits))
 #define LINE_BITS(field, index, k) (line[k][line_at])
 
-/* NO_LINES: no kernel uses line buffers. To read immintrin.h takes longer than to compile such kernels.
+/* NO_LINES: no kernel uses line buffers. To read immintrin.h takes longer than to compile such kernels, and
+   with -O0 any kernel: -DNO_VECTORS leaves it out, too.
    Denormal numbers cost a hundred times more on CPUs and mean nothing in a flow. */
 #if defined(__x86_64__)
-#ifdef NO_LINES
+#if defined(NO_LINES) || defined(NO_VECTORS)
 #include <xmmintrin.h>
 #else
+#define VECTORS
 #include <immintrin.h>
 #endif
 #define FLUSH_DENORMALS const unsigned saved = _mm_getcsr(); _mm_setcsr(saved | 0x8040);
@@ -75,10 +77,10 @@ INLINE store float_to_half(float value) { return ((half_bits){.value = (half)val
 INLINE void stream_out(store* to, const store* from, int count)
 {
   int done = 0;
-#if defined(__AVX512F__) && !defined(NO_LINES)
+#if defined(__AVX512F__) && defined(VECTORS)
   for (; done + 64 / (int)sizeof(store) <= count; done += 64 / sizeof(store))
     _mm512_stream_si512((__m512i*)(to + done), _mm512_load_si512((const __m512i*)(from + done)));
-#elif defined(__AVX__) && !defined(NO_LINES)
+#elif defined(__AVX__) && defined(VECTORS)
   for (; done + 32 / (int)sizeof(store) <= count; done += 32 / sizeof(store))
     _mm256_stream_si256((__m256i*)(to + done), _mm256_load_si256((const __m256i*)(from + done)));
 #endif
@@ -173,7 +175,7 @@ INLINE void ahead(const store* from)
 
 INLINE int consecutive(const int32* next)
 {
-#if defined(__AVX512F__) && !defined(NO_LINES)
+#if defined(__AVX512F__) && defined(VECTORS)
   const __m512i steps = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   const __m512i run = _mm512_add_epi32(_mm512_set1_epi32(next[0]), steps);
   return _mm512_cmpeq_epi32_mask(run, _mm512_loadu_si512(next)) == 0xffff;

@@ -84,7 +84,7 @@ def test_no_higher_thread_level_is_requested_than_is_used(monkeypatch):
 
 def test_a_child_keeps_the_settings_and_loses_the_launcher():
     settings = {"UCX_TLS": "self,cuda", "OMPI_MCA_pml": "ucx", "PATH": "/bin", "HOME": "/"}
-    settings |= {"MV2_USE_CUDA": "1"}
+    settings |= {"MV2_USE_CUDA": "1", "OMPI_MCA_plm": "isolated"}
     ours = {"PMI_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2", "OMPI_MCA_ess": "pmi", "SLURM_JOBID": "1"}
     ours |= {"MV2_COMM_WORLD_RANK": "0", "PALS_LOCAL_RANKID": "0", "FLUX_TASK_LOCAL_ID": "0"}
     assert launcher.without_launcher(settings | ours) == settings

@@ -10,7 +10,14 @@ from typing import Any
 # Variables by which users choose transports, and settings that launchers need.
 SETTINGS = (
     *("UCX_", "MPICH_", "MPIR_CVAR_", "FI_", "OMPI_MCA_pml", "OMPI_MCA_btl", "OMPI_MCA_mtl"),
-    *("OMPI_MCA_opal", "OMPI_MCA_plm", "OMPI_ALLOW", "PRTE_MCA_rmaps", "PRTE_PREFIX", "PMIX_PREFIX"),
+    *(
+        "OMPI_MCA_opal",
+        "OMPI_MCA_plm",
+        "OMPI_ALLOW",
+        "PRTE_MCA_rmaps",
+        "PRTE_PREFIX",
+        "PMIX_PREFIX",
+    ),
 )
 # Variables that a launcher sets in its ranks.
 LAUNCHERS = (

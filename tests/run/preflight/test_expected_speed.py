@@ -1,8 +1,9 @@
 """The expected speed on GPUs, and the line of `check` on what would be faster."""
 
 import pytest
+from support import ROOT
 
-from mpilbm.case.case import parse_case
+from mpilbm.case.case import load_case, parse_case
 from mpilbm.core.registry import make, names
 from mpilbm.parallel.slabs import split
 from mpilbm.run.preflight.expected_speed import BODIES, FULL, Estimate, links_to_bodies
@@ -131,3 +132,19 @@ def test_a_flow_that_moments_would_change_says_by_what():
     assert text.startswith("about 1.6 times as fast; adds terms of the order F u^2")
     what, text = lines(case_of("regularized", "ab"))["faster"]
     assert (what, text) == ('layout "moments"', "about 1.6 times as fast")
+
+
+def test_a_collision_that_check_would_report_is_not_proposed():
+    """A lid at 10 viscosities: `regularized` is unstable beside it unless its omega_bulk is 1."""
+    case = load_case(ROOT / "cases/cavity3d_re1000.toml")
+    text = "about 1.6 times as fast; with omega_bulk = 1; in the layout moments"
+    assert lines(case)["faster"] == ('collision "regularized"', text)
+
+
+def test_an_equal_collision_is_proposed_at_any_reynolds_number():
+    more = {"fluid": {"viscosity": 1e-5}, "initial": {"u": [0.05, 0.0, 0.0]}}
+    what, text = lines(case_of("central_moment", lattice="D3Q27", **more))["faster"]
+    assert (what, "with omega_bulk = 1" in text) == ('collision "recursive_regularized"', True)
+    more |= {"collision": {"name": "central_moment", "omega_third": 1.2}}
+    other = boxes.box("periodic", SIZE, "D3Q27", "central_moment", "auto") | more
+    assert "faster" not in lines(parse_case(other, "box.toml"))

@@ -17,11 +17,14 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from math import log, sqrt
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mpilbm.core.units import mach, reynolds, tau_from_viscosity
 from mpilbm.model.case import Case, Fluid
 from mpilbm.model.findings import NOTE, SERIOUS
+
+if TYPE_CHECKING:
+    from mpilbm.physics.collisions import Collision
 
 Usable = Callable[[str, str], bool]  # whether a case can use (lattice, collision)
 
@@ -185,8 +188,11 @@ def measured() -> dict[str, Any]:
 def stability(
     case: Case, fluid: Fluid, speed: float, usable: Usable = lambda lattice, collision: True
 ) -> tuple[str, str]:
-    """Return a sentence on the stability of a fluid at the speed, and good, fair or poor."""
-    collision = fluid.collision
+    """Return a sentence on the stability of a fluid at the speed, and good, fair or poor.
+
+    It is that of an equal collision, see Collision.equal_to.
+    """
+    collision = fluid.collision.equal_to(case.lattice)
     model = collision.closure
     closure = f"+{model.name}" if model and not model.limits() else ""
     name = f"{collision.name}{closure}{' of coupled fluids' if case.coupling else ''}"
@@ -195,8 +201,10 @@ def stability(
         *numbers, case.lattice.name, name, flows(case), _least_stable_end(case), usable
     )
     known = measured().get(case.lattice.name, {"collisions": {}})["collisions"]
-    if name in known and _is_changed(fluid):
+    if name in known and _is_changed(collision):
         sentence += "; measured with the default parameters"
+    if collision.name != fluid.collision.name:
+        sentence += f"; {collision.name} is the same collision on {case.lattice.name}"
     return sentence, level
 
 
@@ -220,9 +228,8 @@ def _least_stable_end(case: Case) -> tuple[str, float] | None:
     return name, number
 
 
-def _is_changed(fluid: Fluid) -> bool:
-    """Whether a parameter of the collision, except the closure, differs from its default."""
-    collision = fluid.collision
+def _is_changed(collision: "Collision") -> bool:
+    """Whether a parameter of a collision, except the closure, differs from its default."""
     fields = type(collision).model_fields.items()
     required = {key: getattr(collision, key) for key, field in fields if field.is_required()}
     usual = type(collision)(**required)

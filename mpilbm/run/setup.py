@@ -123,8 +123,8 @@ def _expected(
     """The expected GLUPS of all ranks on NVIDIA GPUs; on other devices None. Collective."""
     if device.kind != "cuda":
         return None
-    own = device.copy_bandwidth(most=COPIED), links_to_bodies(case, lists)
-    copies, links = zip(*comm.allgather(own), strict=True)
+    copies = comm.allgather(together(comm, lambda: device.copy_bandwidth(most=COPIED)))
+    links = comm.allgather(links_to_bodies(case, lists))
     return Estimate(sum(copies), fluid, sum(links)).glups(case)
 
 

@@ -8,6 +8,8 @@ from support.slabs import Cluster
 from support.waves import Waves
 
 from mpilbm.case.case import parse_case
+from mpilbm.core.registry import make
+from mpilbm.physics.collisions.trace_rate import WALLS
 
 NAMES = ("regularized", "recursive_regularized")
 
@@ -29,8 +31,10 @@ def test_sound_decays_with_shear_and_bulk_viscosity(name, lattice, omega_bulk):
     waves = Waves(lattice, trace(name, omega_bulk), nu)
     values = np.linalg.eigvals(waves.step([k, 0, 0][:D]))
     sound = values[np.argmin(abs(np.angle(values) - k / np.sqrt(3)))]
+    collision = make("collisions", trace(name, omega_bulk))
+    expected = collision.sound_viscosity(nu, make("lattices", lattice))
     bulk = nu if omega_bulk is None else (1 / omega_bulk - 0.5) / 3
-    expected = 2 * (D - 1) / D * nu + 2 / D * bulk
+    assert expected == pytest.approx(2 * (D - 1) / D * nu + 2 / D * bulk)
     assert -2 * np.log(abs(sound)) / k**2 == pytest.approx(expected, rel=2e-3)
 
 
@@ -83,7 +87,8 @@ def test_moments_have_the_flow_of_populations(name, lattice, omega_bulk):
 
 
 @pytest.mark.parametrize(
-    ("nu", "omega_bulk", "warned"), [(1e-5, None, True), (1e-5, 1, False), (1e-2, None, False)]
+    ("nu", "omega_bulk", "warned"),
+    [(1e-5, None, True), (1e-5, 1.9999, True), (1e-5, 1, False), (1e-2, None, False)],
 )
 def test_undamped_sound_between_inlet_and_outlet_gives_a_warning(nu, omega_bulk, warned):
     collision = trace("regularized", omega_bulk)
@@ -98,8 +103,10 @@ def test_undamped_sound_between_inlet_and_outlet_gives_a_warning(nu, omega_bulk,
 def test_walls_that_slide_are_stable(name, lattice):
     """At ten viscosities, where a wave of two cells grows by 1.5 % a step without `omega_bulk`."""
     found = {}
-    for omega_bulk in (None, 1):
+    for omega_bulk in (None, 1, WALLS, 1.9):
+        collision = make("collisions", trace(name, omega_bulk))
+        assert (collision.fastest_wall < 10) == (omega_bulk in (None, 1.9))
         waves = Waves(lattice, trace(name, omega_bulk), 0.005, (0.05, 0, 0))
         along = [[k * np.pi / 4, 0][: waves.lattice.D - 1] for k in range(5)]
         found[omega_bulk] = max(waves.growth_between_walls(k) for k in along)
-    assert found[1] < 1e-9 < 0.01 < found[None]
+    assert max(found[1], found[WALLS]) < 1e-9 < 1e-3 < found[1.9] < 0.01 < found[None]

@@ -8,7 +8,7 @@ from support import ROOT
 from mpilbm.case import new_case
 from mpilbm.case.case import load_case, parse_case
 from mpilbm.case.velocity_bounds import largest_speed
-from mpilbm.core.registry import names
+from mpilbm.core.registry import make, names
 from mpilbm.model import limits
 from mpilbm.model.limits import judge_stability
 from mpilbm.run.preflight.plan import plan
@@ -213,6 +213,25 @@ def test_parameters_of_what_was_not_measured_are_not_said(monkeypatch):
     monkeypatch.setattr(limits, "measured", dict)
     sentence, _ = limits.stability(case, fluid, 0.1)
     assert "default parameters" not in sentence
+
+
+@pytest.mark.parametrize(
+    ("lattice", "omega_bulk", "same"),
+    [("D3Q27", 1, True), ("D3Q27", None, False), ("D3Q27", 1.5, False), ("D3Q19", 1, False)],
+)
+def test_an_equal_collision_has_the_same_limits(lattice, omega_bulk, same):
+    """With the trace rate 1 recursive_regularized is central_moment, which is more stable."""
+    case = load_case(ROOT / "cases/ahmed.toml")
+    case = case.model_copy(update={"lattice": make("lattices", lattice)})
+    fluid = case.fluids[0]
+    changed = make("collisions", "recursive_regularized").model_copy(
+        update={"omega_bulk": omega_bulk, "closure": fluid.collision.closure}
+    )
+    fluid = fluid.model_copy(update={"collision": changed})
+    sentence, level = limits.stability(case, fluid, 0.06)
+    assert (level == "fair") == same
+    assert ("central_moment is the same collision on D3Q27" in sentence) == same
+    assert ("measured with the default parameters" in sentence) == (bool(omega_bulk) and not same)
 
 
 def level_of(case):

@@ -110,3 +110,16 @@ def test_files_without_the_tails_of_16_bit_values_are_refused(tmp_path, monkeypa
     path = tmp_path / "out/checkpoint_000000003.h5"
     with pytest.raises(CaseError, match="tails of 16-bit values = , the case "):
         run(parse_case(case, "a.toml"), Serial(), tmp_path / "new", restart=path)
+
+
+def test_values_in_16_bits_are_not_converted_to_another_layout(tmp_path):
+    changed = {"output": [{"name": "checkpoint", "every": 3}], "layout": {"name": "moments"}}
+    changed |= {"precision": {"storage": "float16"}, "collision": {"name": "regularized"}}
+    changed |= {"domain": {"size": [8, 13], "periodic": [True, True]}, "boundary": []}
+    case = tables(KEEPING[0], {}, 3) | changed
+    run(parse_case(case, "a.toml"), Serial(), tmp_path / "out")
+    path = tmp_path / "out/checkpoint_000000003.h5"
+    case |= {"layout": {"name": "ab"}, "run": {"steps": 6}}
+    found = "values in a cell = 6, the case 9; .*; values in 16 bits are not converted"
+    with pytest.raises(CaseError, match=found):
+        run(parse_case(case, "a.toml"), Serial(), tmp_path / "out", restart=path)

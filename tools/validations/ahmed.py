@@ -17,10 +17,10 @@ BOX = (5, 1.75, 1.25)  # sides of the box over the length of the body
 class Ahmed(Validation):
     """c_d and c_l on several grids, against the measured drag of 0.285.
 
-    Half-way walls, central moments, Smagorinsky model, no wall model: the drag approaches the
-    measured value from above as the grid resolves more of the boundary layers, which no grid here
-    does. It must lie above the measured value and decrease from grid to grid. Without --full:
-    40 cells along the body. --set cells, lengths (body lengths that the air passes).
+    Half-way walls, Smagorinsky model, no wall model: the drag approaches the measured value from
+    above as the grid resolves more of the boundary layers, which no grid here does. It must lie
+    above the measured value and decrease from grid to grid. Without --full: 40 cells along the
+    body. --set cells, lengths (body lengths that the air passes).
     """
 
     settings: ClassVar[dict] = {"cells": None, "lengths": None}

@@ -48,6 +48,7 @@ Say = Callable[[str], None]  # prints a line for the user, from rank 0
 FREE = ("title", "run", "output", "layout", "backend", "halo")
 FIX = "; restart from another one"
 SAME_CASE = "restart with the case that wrote it, or start from step 0"
+UNCONVERTED = f"{SAME_CASE}; values in 16 bits are not converted to those of another layout"
 OTHER_SIZE = (
     f"{SAME_CASE}, with initial.file = a snapshot of that run, which is resampled, and "
     "initial.scale for its velocity"
@@ -158,20 +159,28 @@ def _check_head(path: Path, case: "Case", solver: "Solver") -> tuple[int, list[s
         _compare(path, "fluids", labels, sorted(group_name(g.label) for g in groups))
         _compare(path, "precision.storage", head["storage"], case.precision.storage)
         _compare(path, "precision.offset", bool(head["offset"]), case.precision.offset)
-        # files of earlier versions have no tails
-        _compare(path, "tails of 16-bit values", head.get("tails", ""), case.formats.tail_text)
         _compare(path, "state of boundaries", kept, wanted)
         lines = changes(head["case"], case.toml)
         for group in groups:
             stored = file[group_name(group.label)]["f"].shape[1]
             given = _layout_of(case, stored)
             if given is None:
-                _compare(path, "values in a cell", stored, group.components)
+                fix = UNCONVERTED if case.precision.storage == "float16" else SAME_CASE
+                _compare(path, "values in a cell", stored, group.components, fix)
             elif given.populations != case.layout.populations:
-                ways = "moments", "populations"
-                old, new = (ways[each.populations] for each in (given, case.layout))
-                lines.append(f"the layout has changed: {old} are converted to {new} and rounded")
+                lines.append(_conversion_line(case, given))
+        # files of earlier versions have no tails
+        _compare(path, "tails of 16-bit values", head.get("tails", ""), case.formats.tail_text)
         return int(head["step"]), lines
+
+
+def _conversion_line(case: "Case", given: Layout) -> str:
+    """The warning about a conversion from the layout `given`, and by what the flows differ."""
+    layouts, ways = (given, case.layout), ("moments", "populations")
+    old, new = (ways[each.populations] for each in layouts)
+    differ = [f"{each.name} {text}" for each in layouts for text in each.deviations(case)]
+    line = f"the layout has changed: {old} are converted to {new} and rounded"
+    return "; ".join([line, *differ])
 
 
 def _layout_of(case: "Case", stored: int) -> Layout | None:

@@ -77,6 +77,10 @@ class Collision(Parameters):
         """
         return inf
 
+    def equal_to(self, lattice: Lattice) -> "Collision":
+        """A collision with other data that computes the same on a lattice; itself if none does."""
+        return self
+
     def model_post_init(self, _: Any) -> None:
         """Use the default equilibrium if the case names none."""
         if self.equilibrium is None:

@@ -84,6 +84,12 @@ class RecursiveRegularized(TraceRate, InFrame):
             return Frame(cell, let).populations({(0,) * lattice.D: density} | second)
         return [_population(cell, second, i) for i in only]
 
+    def equal_to(self, lattice: Lattice) -> Collision:
+        """`central_moment`, if the trace relaxes at the rate 1 and the lattice has all orders."""
+        if self.omega_bulk != 1 or lattice.Q < 3**lattice.D:
+            return self
+        return make("collisions", "central_moment").model_copy(update={"closure": self.closure})
+
     def up_to_second(self) -> Collision:
         """`regularized`: the second moments relax at the same rates."""
         table: dict[str, Any] = {"name": "regularized", "equilibrium": {"name": "compressible"}}

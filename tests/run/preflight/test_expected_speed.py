@@ -1,11 +1,12 @@
 """The expected speed on GPUs, and the line of `check` on what would be faster."""
 
 import pytest
+from support import ROOT
 
-from mpilbm.case.case import parse_case
+from mpilbm.case.case import load_case, parse_case
 from mpilbm.core.registry import make, names
 from mpilbm.parallel.slabs import split
-from mpilbm.run.preflight.expected_speed import FULL, Estimate, links_to_bodies
+from mpilbm.run.preflight.expected_speed import BODIES, FULL, Estimate, links_to_bodies
 from mpilbm.run.preflight.plan import plan
 from mpilbm.solids import build, plane_costs
 from mpilbm.view.bench import boxes
@@ -49,6 +50,17 @@ def test_the_speeds_that_were_measured(tables, wanted):
     assert Estimate(COPY, 512**3, 0).glups(case_512(case)) == pytest.approx(wanted, rel=0.06)
 
 
+@pytest.mark.parametrize(("layout", "wanted"), [("ab", 25.2), ("moments", 34.0)])
+def test_the_speed_of_the_flow_past_a_sphere_that_was_measured(layout, wanted):
+    case = case_of(layout=layout, collision="regularized")
+    links = 100_000  # about those of a sphere of 128 cells
+    assert Estimate(COPY, 512**3, links).glups(case_512(case)) == pytest.approx(wanted, rel=0.06)
+
+
+def test_an_estimate_needs_room_for_a_copy():
+    assert Estimate(0.0, 512**3, 0).glups(case_of(layout="ab")) is None
+
+
 def case_512(case):
     domain = case.domain.model_copy(update={"size": (512, 512, 512)})
     return case.model_copy(update={"domain": domain})
@@ -62,7 +74,8 @@ def test_links_take_time_and_solid_cells_do_not_count():
         for fluid, links in ((cells, 0), (cells // 2, 0), (cells, cells))
     )
     assert half == pytest.approx(whole / 2)
-    assert listed == pytest.approx(whole * 152 / (152 + plane_costs.LINK_BYTES))
+    slower = BODIES["ab"] * 152 / (152 + plane_costs.LINK_BYTES)
+    assert listed == pytest.approx(whole * slower)
 
 
 def test_each_layout_has_a_share():
@@ -89,7 +102,9 @@ def test_check_states_the_speed_on_gpus_and_what_is_faster():
     assert note == "estimated for an H200, which copies 4.2 TB/s; small boxes are slower"
     text = "about 1.6 times as fast; in the layout moments"
     assert found["faster"] == ('collision "regularized"', text)
-    assert "faster" not in lines(case_of("regularized"))
+    swept = lines(case_of("regularized"))
+    assert "faster" not in swept
+    assert swept["speed"][1].endswith("slower, two steps in one pass up to 1.5 times as fast")
     assert "speed" not in lines(case_of(backend={"name": "cpu"}), None)
     assert "speed" not in lines(case_of(scalar=[{"label": "T", "diffusivity": 0.05}]))
 
@@ -117,3 +132,19 @@ def test_a_flow_that_moments_would_change_says_by_what():
     assert text.startswith("about 1.6 times as fast; adds terms of the order F u^2")
     what, text = lines(case_of("regularized", "ab"))["faster"]
     assert (what, text) == ('layout "moments"', "about 1.6 times as fast")
+
+
+def test_a_collision_that_check_would_report_is_not_proposed():
+    """A lid at 10 viscosities: `regularized` is unstable beside it unless its omega_bulk is 1."""
+    case = load_case(ROOT / "cases/cavity3d_re1000.toml")
+    text = "about 1.6 times as fast; with omega_bulk = 1; in the layout moments"
+    assert lines(case)["faster"] == ('collision "regularized"', text)
+
+
+def test_an_equal_collision_is_proposed_at_any_reynolds_number():
+    more = {"fluid": {"viscosity": 1e-5}, "initial": {"u": [0.05, 0.0, 0.0]}}
+    what, text = lines(case_of("central_moment", lattice="D3Q27", **more))["faster"]
+    assert (what, "with omega_bulk = 1" in text) == ('collision "recursive_regularized"', True)
+    more |= {"collision": {"name": "central_moment", "omega_third": 1.2}}
+    other = boxes.box("periodic", SIZE, "D3Q27", "central_moment", "auto") | more
+    assert "faster" not in lines(parse_case(other, "box.toml"))

@@ -275,3 +275,20 @@ def test_a_restart_converts_populations_and_moments(collision, first, second, tm
     assert text in capsys.readouterr().err
     assert ends["parts"].shape == ends["whole"].shape
     np.testing.assert_allclose(ends["parts"], ends["whole"], rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize(("first", "second"), [("ab", "moments"), ("moments", "ab")])
+def test_a_restart_in_a_layout_with_another_flow_says_by_what_it_differs(
+    first, second, tmp_path, capsys
+):
+    """More than rounding: terms of the force."""
+    for layout, steps, restart in ((first, 2, None), (second, 4, "auto")):
+        more = {"lattice": "D2Q9", "collision": {"name": "recursive_regularized"}}
+        more |= {
+            "force": FORCE | {"value": [1e-6, 0.0]},
+            "output": [{"name": "checkpoint", "every": 2}],
+        }
+        case = case_of("cavity", layout, [9, 8], steps, **more)
+        run(case, Serial(), tmp_path / "out", restart=restart)
+    text = "and rounded; moments adds terms of the order F u^2 to the third moments of the force"
+    assert text in capsys.readouterr().err

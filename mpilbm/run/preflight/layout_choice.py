@@ -20,7 +20,6 @@ from mpilbm.solver.memory_plan import bytes_needed
 SAMPLES = 8  # planes, evenly spaced, of which solid cells and links are counted
 MOST_CELLS = 2**26  # of a plane; a mistyped size must be reported, not inspected
 FEW_SOLIDS = 0.08  # share of solid cells below which `indirect` saves nothing
-SWEPT_DIMENSIONS = 3  # of boxes in which the speed of the sweep of `moments` has been measured
 
 
 def choose(
@@ -51,7 +50,8 @@ def choose(
 
     def wins(layout: Layout) -> bool:
         """Whether the device sweeps the case in this layout, with the flow of the others."""
-        return sweeps and swept(with_layout(case, layout)) and not layout.deviations(case)
+        swept = sweeps and layout.sweeps(with_layout(case, layout))
+        return swept and not layout.deviations(case)
 
     porous = 1 - fluid > FEW_SOLIDS
     saved = _saved(case, planes, device) if porous else -1.0
@@ -61,14 +61,6 @@ def choose(
         layout,
         f"porosity {fluid:.2f} in {counted(len(planes), 'plane')}, {why}" if porous else why,
     )
-
-
-def swept(case: Case) -> bool:
-    """Whether a device that sweeps is faster in the layout of the case than with populations.
-
-    A box with many solid cells is not considered.
-    """
-    return case.dimensions == SWEPT_DIMENSIONS and case.layout.sweeps(case)
 
 
 def would_sweep(case: Case) -> bool:

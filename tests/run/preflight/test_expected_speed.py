@@ -112,7 +112,6 @@ def test_check_states_the_speed_on_gpus_and_what_is_faster():
 @pytest.mark.parametrize(
     "more",
     [
-        {"lattice": "D2Q9"},  # not measured
         {"lattice": "D3Q13", "collision": "mrt"},
         {"backend": {"name": "cuda", "fused": False}},
         {"scalar": [{"label": "T", "diffusivity": 0.05}]},

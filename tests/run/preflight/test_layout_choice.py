@@ -126,10 +126,10 @@ def test_moments_only_where_the_flow_is_the_same(collision, more, wanted):
     assert chosen(with_collision(collision, **more), "cuda", sweeps=True) == wanted
 
 
-def test_populations_in_2d_and_with_a_force_for_each_cell():
-    """In 2D the sweep was not measured; a force for each cell needs the general kernel."""
+def test_moments_in_2d_and_populations_with_a_force_for_each_cell():
+    """The force needs the general kernel."""
     flat = case_of(size=SIZE[:2], lattice="D2Q9", collision={"name": "regularized"})
-    assert chosen(flat, "cuda", sweeps=True) == "ab"
+    assert chosen(flat, "cuda", sweeps=True) == "moments"
     forces = [np.full(SIZE[::-1], 1e-6), 0.0, 0.0]
     field = with_collision("regularized", force={"name": "guo", "value": forces})
     assert chosen(field, "cuda", sweeps=True) == "ab"

@@ -1,10 +1,15 @@
 """The expected speed on GPUs, and the line of `check` on what would be faster."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from mpilbm.case.case import parse_case
+from mpilbm.core.errors import MpilbmError
 from mpilbm.core.registry import make, names
+from mpilbm.parallel.ranks import Serial
 from mpilbm.parallel.slabs import split
+from mpilbm.run import setup
 from mpilbm.run.preflight.expected_speed import FULL, Estimate, links_to_bodies
 from mpilbm.run.preflight.plan import plan
 from mpilbm.solids import build, plane_costs
@@ -117,3 +122,21 @@ def test_a_flow_that_moments_would_change_says_by_what():
     assert text.startswith("about 1.6 times as fast; adds terms of the order F u^2")
     what, text = lines(case_of("regularized", "ab"))["faster"]
     assert (what, text) == ('layout "moments"', "about 1.6 times as fast")
+
+
+def test_an_error_while_copying_is_raised_on_all_ranks():
+    """Otherwise the others wait for the bandwidth of this rank."""
+    gathered = []
+
+    class Comm(Serial):
+        def allgather(self, value):
+            gathered.append(value)
+            return super().allgather(value)
+
+    def fail(**_):
+        raise MpilbmError("no memory")
+
+    device = SimpleNamespace(kind="cuda", copy_bandwidth=fail)
+    with pytest.raises(MpilbmError, match="no memory"):
+        setup._expected(case_of(), device, 1, [], Comm())
+    assert [str(each) for each in gathered] == ["no memory"]

@@ -197,9 +197,10 @@ class TwoSteps:
     steps later to the other one, so passes come in pairs: four steps from an even t on.
 
     On several ranks a pass reads two planes of each neighbour, which are exchanged after it, and
-    before the first pass after single steps, which exchange one; there with solid shares. All ranks take such passes, or
-    none (Solver.take_two_steps). The exchange before the first pass waits until the neighbours have
-    reached theirs. So passes alternate as in Plan.alternating, also with single steps before them.
+    before the first pass after single steps, which exchange one; there with solid shares. All ranks
+    take such passes, or none (Solver.take_two_steps). The exchange before the first pass waits
+    until the neighbours have reached theirs. So passes alternate as in Plan.alternating, also with
+    single steps before them.
     """
 
     def __init__(self, fluid: Populations, kernel: CompiledKernel):

@@ -73,6 +73,8 @@ class Capabilities:
     per_link      data that it reads for each link; None: no data
     beyond        the medium beyond its faces
     reads         the fluid data that it reads
+    returns       each incoming population is the outgoing one of the same link, plus the motion of
+                  the wall or terms with given values; kernels may then replace `incoming` by this
     in_cells      it acts in the cells of the body by their solid shares, instead of on links
     drifts        without a given density the mass may grow without bound
     fails_from    smallest grid Reynolds number u/nu at which measured flows failed with this
@@ -88,6 +90,7 @@ class Capabilities:
     per_link: PerLink | None = None
     beyond: Beyond = Beyond.WALL
     reads: Reads = Reads.CELL
+    returns: bool = False
     in_cells: bool = False
     drifts: bool = False
     fails_from: float | None = None

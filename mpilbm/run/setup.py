@@ -102,7 +102,7 @@ def build_solver(
     with say.during("preparing the boundary lists and the launches of the kernels"):
         solver = together(comm, Solver, case, slab, geometry, device, exchanger, program)
         if comm.size > 1 and all(comm.allgather(solver.faster is not None)):
-            together(comm, solver.take_two_steps, solver.faster, waits=True)
+            together(comm, solver.take_two_steps, solver.faster)
     facts = {
         "ranks": comm.size,
         "backend": backend.name,
@@ -123,8 +123,12 @@ def _expected(
     """The expected GLUPS of all ranks on NVIDIA GPUs; on other devices None. Collective."""
     if device.kind != "cuda":
         return None
-    copies = comm.allgather(together(comm, lambda: device.copy_bandwidth(most=COPIED)))
-    links = comm.allgather(links_to_bodies(case, lists))
+
+    def of_slab() -> tuple[float, int]:
+        return device.copy_bandwidth(most=COPIED), links_to_bodies(case, lists)
+
+    own = together(comm, of_slab)
+    copies, links = zip(*comm.allgather(own), strict=True)
     return Estimate(sum(copies), fluid, sum(links)).glups(case)
 
 

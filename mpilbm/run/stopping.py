@@ -12,6 +12,7 @@ from mpilbm.core.errors import Terminated
 from mpilbm.outputs.checkpoint import Checkpoint
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.run.march import March
+from mpilbm.solver.passes import GROUP
 from mpilbm.solver.step_times import Clock
 from mpilbm.storage.background import GUESSED_BYTES_PER_SECOND
 
@@ -137,7 +138,10 @@ class Stopping:
         margin = self.longest + INTERVAL + 2 * saving
         if not reason and self.limit and self.clock.wall + margin > self.limit.seconds:
             reason = self.limit.name
-        return reason, step + max(1, ahead)
+        following = step + max(1, ahead)
+        if ahead >= 2 * GROUP:  # no group of steps is divided, see solver.passes
+            following -= following % GROUP
+        return reason, following
 
 
 class EarlyEnd:

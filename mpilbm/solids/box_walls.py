@@ -14,7 +14,6 @@ from mpilbm.layouts.cells import Planes
 from mpilbm.model.case import BoundedLattice
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries import Condition
-from mpilbm.physics.boundary_capabilities import Reads
 from mpilbm.solids import Ints
 from mpilbm.solids.entry_list import EntryList
 from mpilbm.solids.link_set import LinkSet
@@ -92,7 +91,7 @@ def constant_velocity(boundary: Condition) -> tuple[float, ...] | None:
     if boundary.reflects:
         return ()
     u = boundary.wall_velocity
-    if boundary.capabilities.reads is not Reads.SAME_LINK or not isinstance(u, tuple):
+    if not boundary.capabilities.returns or not isinstance(u, tuple):
         return None
     numbers = tuple(value for value in u if isinstance(value, int | float))
     return numbers if len(numbers) == len(u) else None

@@ -82,7 +82,7 @@ def allows_two_steps(case: Case, slab: Slab) -> bool:
 
 def ghost_planes(case: Case, slab: Slab) -> int:
     """Number of ghost planes of a slab at each face, if the device has a kernel for two steps."""
-    two = slab.ranks > 1 and case.layout.sweep and case.dimensions == 3
+    two = slab.ranks > 1 and case.layout.sweeps(case) and case.dimensions == 3
     return TWO_STEPS_REACH if two and allows_two_steps(case, slab) else case.ghost
 
 

@@ -10,7 +10,7 @@ from mpilbm.backends.tuning import SMALL, fastest_way
 from mpilbm.codegen.program import SHARE, Access
 from mpilbm.halo import Exchange
 from mpilbm.layouts import AnyGrid
-from mpilbm.layouts.grid import Grid, byte_grid
+from mpilbm.layouts.grid import Grid
 from mpilbm.solver.boundary_lists import BoundaryLists
 from mpilbm.solver.context import SlabContext
 from mpilbm.solver.exchange_plan import (
@@ -197,9 +197,10 @@ class TwoSteps:
     steps later to the other one, so passes come in pairs: four steps from an even t on.
 
     On several ranks a pass reads two planes of each neighbour, which are exchanged after it, and
-    before the first pass after single steps, which exchange one. All ranks take such passes, or
-    none (Solver.take_two_steps). The exchange before the first pass waits until the neighbours have
-    reached theirs. So passes alternate as in Plan.alternating, also with single steps before them.
+    before the first pass after single steps, which exchange one; there with solid shares. All ranks
+    take such passes, or none (Solver.take_two_steps). The exchange before the first pass waits
+    until the neighbours have reached theirs. So passes alternate as in Plan.alternating, also with
+    single steps before them.
     """
 
     def __init__(self, fluid: Populations, kernel: CompiledKernel):
@@ -261,19 +262,20 @@ class TwoSteps:
         return fastest_way(context.device, key, prod(size), ways) == "two steps"
 
     def connect(self) -> None:
-        """Prepare the exchanges, and exchange solid shares, which do not change. Collective."""
+        """Prepare the exchanges; all ranks call it, or none. It waits for no other rank."""
         context, fluid, grid = self._context, self._fluid, self._context.grid
         assert isinstance(grid, Grid)  # see possible()
         prepare = context.exchanger.prepare
-        self._before = prepare(whole_planes(grid, TWO_STEPS_REACH), fluid.f)
+        before, arrays = whole_planes(grid, TWO_STEPS_REACH), list(fluid.f)
+        if SHARE in context.tables:
+            shares = whole_planes(grid.beside(SHARE, 1), TWO_STEPS_REACH, len(arrays))
+            before, arrays = before.joined(shares), [*arrays, context.tables[SHARE]]
+        self._before = prepare(before, arrays)
         edge = EDGE_PLANES if grid.planes >= 4 * EDGE_PLANES else grid.planes
         for k, launch in enumerate(self._launches):
             plan = whole_planes(grid, TWO_STEPS_REACH, (k + 1) % 2)
             exchange = prepare(replace(plan, alternating=True), fluid.f)
             self._passes.append(Pass(context, grid, launch, exchange, edge=edge))
-        if SHARE in context.tables and context.slab.ranks > 1:
-            share = whole_planes(byte_grid(SHARE, grid), TWO_STEPS_REACH)
-            prepare(share, [context.tables[SHARE]]).follow(context.bulk)
 
     @property
     def waited(self) -> float:

@@ -137,7 +137,7 @@ class Solver:
         return total // parities
 
     def take_two_steps(self, passes: TwoSteps) -> None:
-        """Take two steps in one pass from now on; all ranks call it, or none. Collective."""
+        """Take two steps in one pass from now on; all ranks call it, or none."""
         passes.connect()
         self.two_steps = passes
 

@@ -25,6 +25,7 @@ from support.two_steps import (
 from mpilbm.backends import tuning
 from mpilbm.backends.cuda import tiles
 from mpilbm.backends.cuda.sweep import SweepLaunch
+from mpilbm.backends.cuda.tiles import Tile
 from mpilbm.solver import passes
 from mpilbm.solver.passes import GROUP, TwoSteps
 
@@ -165,6 +166,15 @@ def test_other_cases_take_single_steps(case, slabs, device, faster):
     world = Alone() if slabs == 1 else None
     for solver in Cluster(case, slabs, device, world).solvers:
         assert solver.two_steps is None
+
+
+def test_where_single_steps_take_the_general_kernel(monkeypatch):
+    """Its bits differ from those of the sweep, and the result would depend on the outputs."""
+    monkeypatch.setattr(tiles, "CANDIDATES", (Tile(32, 4, 2, 1),))
+    monkeypatch.setattr(tiles, "TWO_STEPS", (tile(12, 8, 2),))
+    (solver,) = Cluster(moments(size=(10, 5, 3), **FORCE), 1, Recorder, Alone()).solvers
+    assert solver.context.kernels["collide_stream_0"].tile is None
+    assert not TwoSteps.possible(solver.fluids)
 
 
 def test_steps_that_are_not_recorded(monkeypatch, faster):

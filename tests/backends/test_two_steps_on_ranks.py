@@ -19,10 +19,12 @@ from support.two_steps import (
 
 from mpilbm.backends import cuda
 from mpilbm.backends.cuda import tiles
+from mpilbm.case.case import parse_case
 from mpilbm.halo import ipc_kernel
 from mpilbm.halo.local import LocalExchange
 from mpilbm.parallel import slabs
 from mpilbm.solver import passes
+from mpilbm.solver.exchange_plan import ghost_planes
 from mpilbm.solver.memory_plan import bytes_needed
 
 pytestmark = pytest.mark.skipif(command() is None, reason="no C++ compiler")
@@ -93,6 +95,14 @@ def test_planes_are_exchanged_every_two_steps(monkeypatch):
     assert counts == [3, 4, 1, 1, 3]  # one more after single steps
 
 
+def test_no_slab_waits_while_they_are_connected(monkeypatch):
+    """A slab that fails there leaves none waiting for its messages."""
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalExchange, "start", lambda *_: pytest.fail("an exchange was started"))
+        cluster = Cluster(moments(size=(14, 13, 7), body=[FILLED], **FORCE), 2, EmulatedDevice)
+    assert all(solver.two_steps for solver in cluster.solvers)
+
+
 def test_all_slabs_take_two_steps_or_none(monkeypatch):
     """One slab measures single steps to be faster."""
     case, ways = moments(size=SIZE, **FORCE), iter(["two steps", "single steps", "two steps"])
@@ -143,3 +153,11 @@ def test_ghost_planes_are_counted():
     assert bytes_needed(solver.case, whole)["populations"] == 2 * (7 + 2) * 4 * (
         solver.grid.plane_stride
     )
+
+
+def test_forces_of_cells_need_no_second_ghost_plane():
+    """The sweep does not apply them, so no pass computes two steps."""
+    force = {"force": {"name": "guo", "value": [np.zeros(SIZE[::-1]), 0, 0]}}
+    case = parse_case(moments(size=SIZE, **force), "test.toml")
+    slab, _ = slabs.split(case.shape, 2, True)
+    assert ghost_planes(case, slab) == 1

@@ -20,9 +20,11 @@ from mpilbm.codegen import programs
 from mpilbm.core.errors import CaseError
 from mpilbm.core.registry import find, make, names
 from mpilbm.parallel import slabs as domain
-from mpilbm.physics.boundary_capabilities import Reads
+from mpilbm.physics.boundaries import Boundary
+from mpilbm.physics.boundary_capabilities import Capabilities, Reads
 from mpilbm.run.preflight import rank_memory
 from mpilbm.solids import build
+from mpilbm.solids.box_walls import constant_velocity
 
 STREAMINGS = [
     n for n in names("layouts") if make("layouts", n).populations and n not in ("auto", "indirect")
@@ -189,6 +191,24 @@ def test_every_boundary_that_may_return_is_looked_at():
     boundaries = {name: find("boundaries", name) for name in names("boundaries")}
     some = {name for name, each in boundaries.items() if each.declares.reads is Reads.SAME_LINK}
     assert some <= {table["name"] for table in BOUNDARIES}
+
+
+def test_a_boundary_that_returns_a_part_is_no_half_way_wall():
+    """It reads the same population as bounce-back, and its own `incoming` must be used."""
+
+    class Absorbing(Boundary):
+        declares = Capabilities(reads=Reads.SAME_LINK)
+
+        @property
+        def wall_velocity(self):
+            return 0.1, 0.0
+
+        def incoming(self, cell):
+            return {i: cell.left[cell.lattice.opp[i]] / 2 for i in range(1, cell.lattice.Q)}
+
+    wall = Absorbing(where=["y-"])
+    assert not wall.reflects
+    assert constant_velocity(wall) is None
 
 
 @pytest.mark.parametrize("streaming", STREAMINGS)

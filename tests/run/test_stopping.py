@@ -29,11 +29,12 @@ def test_ranks_agree_about_once_a_second():
     stopping = Stopping(Serial(), clock, time_limit(None, clock, {}), 0, 0)
     steps = []
     for _ in range(20):
-        clock.wall = stopping.next_step * 0.01
+        clock.wall = stopping.next_step * 0.0101
         stopping.agree(stopping.next_step)
         steps.append(stopping.next_step - stopping.step)
-    assert steps[:4] == [2, 4, 8, 16]
-    assert set(steps[10:]) == {100}
+    assert steps[:5] == [2, 4, 5, 8, 16]
+    assert set(steps[10:]) == {96}  # 99 in a second
+    assert stopping.next_step % 4 == 0  # groups of steps are whole
 
 
 def stopping_at(wall, limit):

@@ -60,10 +60,14 @@ class SweepKernel:
         return True
 
     def two_steps(self, grid: Grid) -> "SweepKernel | None":
-        """The sweep with two steps in one pass and the same walls, if a tile fits."""
+        """The sweep with two steps in one pass and the same walls, if a tile of both fits.
+
+        Without a tile, single steps take the generic kernel, whose bits differ.
+        """
         kernel = SweepKernel(self._device, self._program, None, steps=2)
         kernel._walls, kernel._owned = self._walls, (grid.ghost, grid.planes)
-        return kernel if kernel.fitting(grid.nx, grid.row_stride, grid.rows) else None
+        box = grid.nx, grid.row_stride, grid.rows
+        return kernel if self.fitting(*box) and kernel.fitting(*box) else None
 
     def resources(self) -> Resources:
         """Registers and spilled bytes of a thread, shared bytes of a block."""

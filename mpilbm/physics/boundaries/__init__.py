@@ -19,7 +19,7 @@ from mpilbm.model.case import Case
 from mpilbm.model.cell import Cell, PartialCell
 from mpilbm.model.expressions import Expression, Incoming
 from mpilbm.model.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
-from mpilbm.physics.boundary_capabilities import Beyond, Capabilities, EdgeRank, FaceFlow, Reads
+from mpilbm.physics.boundary_capabilities import Beyond, Capabilities, EdgeRank, FaceFlow
 from mpilbm.physics.lattices import Lattice, undefined
 
 Face = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
@@ -77,7 +77,7 @@ class Condition(Parameters):
     @property
     def reflects(self) -> bool:
         """Whether each incoming population equals the outgoing population of the same link."""
-        return self.capabilities.reads is Reads.SAME_LINK and not self.values()
+        return self.capabilities.returns and not self.values()
 
     @property
     def mirrors(self) -> bool:

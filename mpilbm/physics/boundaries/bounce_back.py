@@ -21,7 +21,7 @@ class BounceBack(Wall):
     [Ladd 1994, J. Fluid Mech. 271, 285]
     """
 
-    declares = Capabilities(reads=Reads.SAME_LINK)
+    declares = Capabilities(reads=Reads.SAME_LINK, returns=True)
 
     def warnings(self, case: Case) -> list[str]:
         """On D3Q13: ends of a sliding wall with an odd number of nodes, owned by other walls."""

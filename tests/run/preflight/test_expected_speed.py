@@ -1,11 +1,16 @@
 """The expected speed on GPUs, and the line of `check` on what would be faster."""
 
+from types import SimpleNamespace
+
 import pytest
 from support import ROOT
 
 from mpilbm.case.case import load_case, parse_case
+from mpilbm.core.errors import MpilbmError
 from mpilbm.core.registry import make, names
+from mpilbm.parallel.ranks import Serial
 from mpilbm.parallel.slabs import split
+from mpilbm.run import setup
 from mpilbm.run.preflight.expected_speed import BODIES, FULL, Estimate, links_to_bodies
 from mpilbm.run.preflight.plan import plan
 from mpilbm.solids import build, plane_costs
@@ -147,3 +152,21 @@ def test_an_equal_collision_is_proposed_at_any_reynolds_number():
     more |= {"collision": {"name": "central_moment", "omega_third": 1.2}}
     other = boxes.box("periodic", SIZE, "D3Q27", "central_moment", "auto") | more
     assert "faster" not in lines(parse_case(other, "box.toml"))
+
+
+def test_an_error_while_copying_is_raised_on_all_ranks():
+    """Otherwise the others wait for the bandwidth of this rank."""
+    gathered = []
+
+    class Comm(Serial):
+        def allgather(self, value):
+            gathered.append(value)
+            return super().allgather(value)
+
+    def fail(**_):
+        raise MpilbmError("no memory")
+
+    device = SimpleNamespace(kind="cuda", copy_bandwidth=fail)
+    with pytest.raises(MpilbmError, match="no memory"):
+        setup._expected(case_of(), device, 1, [], Comm())
+    assert [str(each) for each in gathered] == ["no memory"]

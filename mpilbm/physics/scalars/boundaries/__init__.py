@@ -19,6 +19,7 @@ Numbers = Mapping[str, NDArray[Any]]  # those of a condition at its entries, by 
 
 HALF_WAY_FALLBACK = "links have no fluid behind their cell; there the wall lies half-way"
 HALF_WAY = Capabilities(reads=Reads.SAME_LINK)
+RETURNING = Capabilities(reads=Reads.SAME_LINK, returns=True)
 AT_SURFACE = Capabilities(
     per_link=PerLink(value=LinkValue.DISTANCE, fallbacks=(HALF_WAY_FALLBACK,))
 )

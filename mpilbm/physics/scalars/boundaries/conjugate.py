@@ -10,7 +10,7 @@ from mpilbm.core.quantity import DIFFUSIVITY
 from mpilbm.core.registry import Parameters, register
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression
-from mpilbm.physics.scalars.boundaries import HALF_WAY, Numbers, ScalarBoundary
+from mpilbm.physics.scalars.boundaries import RETURNING, Numbers, ScalarBoundary
 
 
 class Conducting(Parameters):
@@ -49,7 +49,7 @@ class Conjugate(ScalarBoundary):
     )
 
     conducts = True
-    declares = HALF_WAY
+    declares = RETURNING
 
     def held(self, values: Numbers) -> NDArray[Any] | None:
         """No value: the initial values of the body are those of its cells."""

@@ -12,7 +12,7 @@ from mpilbm.core.registry import register
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression
 from mpilbm.physics.boundary_capabilities import Capabilities
-from mpilbm.physics.scalars.boundaries import HALF_WAY, WITH_AREA, Numbers, ScalarBoundary
+from mpilbm.physics.scalars.boundaries import RETURNING, WITH_AREA, Numbers, ScalarBoundary
 
 
 @register("scalar_boundaries", "flux")
@@ -31,13 +31,13 @@ class GivenFlux(ScalarBoundary):
     )
 
     numbers = ("flux",)
-    declares = HALF_WAY
+    declares = RETURNING
     on_body = WITH_AREA
 
     @property
     def capabilities(self) -> Capabilities:
         """With a flux from a body, the normal of its surface at each link."""
-        return super().capabilities if self.flux != 0 else HALF_WAY
+        return super().capabilities if self.flux != 0 else RETURNING
 
     def values(self) -> dict[str, Given]:
         """The flux; empty for an adiabatic wall, which only reflects."""

@@ -1,5 +1,8 @@
 """Two steps in one pass on several slabs: the bits of single steps on one."""
 
+import ctypes
+import mmap
+
 import numpy as np
 import pytest
 from support.emulated_device import EmulatedDevice, command
@@ -69,6 +72,23 @@ def test_the_bits_of_single_steps(case, count):
     """Groups after odd numbers of steps, after single steps and after another group."""
     found = advance(Cluster(case, count, EmulatedDevice).start(), 5, 3, 4, 8)
     assert_same(single(case, 20), found)
+
+
+def behind_a_page(values: np.ndarray) -> np.ndarray:
+    """A copy that begins where memory can be read, after a page that cannot."""
+    memory = mmap.mmap(-1, mmap.PAGESIZE + values.nbytes)
+    page = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(memory)))
+    assert ctypes.CDLL(None).mprotect(page, ctypes.c_size_t(mmap.PAGESIZE), 0) == 0
+    copy = np.frombuffer(memory, values.dtype, values.size, mmap.PAGESIZE)
+    copy[:] = values.ravel()
+    return copy
+
+
+def test_no_share_is_read_before_the_first_plane(monkeypatch):
+    """The first planes of a pass are incomplete. Such an access ends the process."""
+    monkeypatch.setattr(EmulatedDevice, "upload", lambda _, values: behind_a_page(values))
+    case = moments(size=(14, 13, 7), body=[FILLED], **FORCE)
+    advance(Cluster(case, 3, EmulatedDevice).start(), 8)
 
 
 @pytest.mark.parametrize(("steps", "number"), [(7, 7), (12, 8)], ids=["odd", "as its last pass"])

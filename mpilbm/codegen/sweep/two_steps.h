@@ -130,9 +130,10 @@ INLINE void walk(unsigned char* memory, const Walls& walls, int sides, int64 fir
       receive_from_above(messages_1, at, f);
       receive_others(messages_1, at, f);
       enclose(k);
+      /* Cells are complete from k = 2 on; before, they have the numbers of a plane that exists. */
 #pragma unroll
       for (int c = 0; c < CELLS; c++) {
-        finish(moments[c], current_1[c], f[c], NUMBERS(PLANE(first - 3 + k), row, x + c));
+        finish(moments[c], current_1[c], f[c], NUMBERS(PLANE(first - 3 + (k > 1 ? k : 2)), row, x + c));
         advance(current_1[c], rising_1[c], f[c]);
       }
       return_from_walls(k, messages_1, current_1);

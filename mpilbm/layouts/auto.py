@@ -99,7 +99,8 @@ class Auto(AB):
 
     - on NVIDIA GPUs of compute capability 8.0 or later with `backend.fused` = true, whose bits are
       not those of a CPU anyway, for collisions that `moments` accepts, unless many cells are
-      solid, a force is given for each cell, or the flow would differ by more than rounding:
+      solid, the box has at most 32 cells along x, a force is given for each cell, or the flow would
+      differ by more than rounding:
       `storage` = "float16"; `recursive_regularized` with a force or with `partially_saturated`
     - on all devices with `storage` = "mixed", which no other layout has
 

@@ -21,6 +21,7 @@ from mpilbm.case.case import parse_case
 from mpilbm.codegen.program import Program
 from mpilbm.codegen.sweep.kernel import sweep_sizes
 from mpilbm.core.registry import make, names
+from mpilbm.run.preflight.layout_choice import NARROW
 
 NVCC = shutil.which("nvcc")
 CROSSING = ((1, 1, 8, 5), (1, 2, 13, 10), (2, 2, 18, 10))  # of D3Q19
@@ -196,3 +197,13 @@ def test_the_text_compiles_without_spills(lattice, precision, forced, tmp_path):
         done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr
         assert re.findall(r"(\d+) bytes spill", done.stderr) == ["0", "0"], tile
+
+
+@pytest.mark.parametrize("size", [4, 8])
+def test_the_narrowest_box_with_a_tile(size):
+    """That of run/preflight/layout_choice.py; rows are padded to whole lines of 32 values."""
+    needs = Needs(values=10, crossing=CROSSING, reach=1, stored=size, computed=size)
+    wide = [t for t in candidates(90) if needs.fits(t, HOPPER, NARROW + 1, NARROW + 32, 16)]
+    narrow = [t for t in candidates(90) if needs.fits(t, HOPPER, NARROW, NARROW, 16)]
+    assert wide
+    assert not narrow

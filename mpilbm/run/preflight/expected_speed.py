@@ -147,7 +147,7 @@ def _swept(case: Case, table: dict[str, Any] | None, speed: float) -> Case | Non
         used = make("collisions", table).model_copy(update={"closure": fluid.collision.closure})
         changed = fluid.model_copy(update={"collision": used})
     found = case.model_copy(update={"fluids": (changed,), "layout": swept})
-    if problems_with(case, fluids=(changed,), layout=swept) or not found.layout.sweeps(found):
+    if problems_with(case, fluids=(changed,), layout=swept) or not layout_choice.swept(found):
         return None
     if table is None:
         return found

@@ -19,6 +19,7 @@ from mpilbm.solver.memory_plan import bytes_needed
 
 SAMPLES = 8  # planes, evenly spaced, of which solid cells and links are counted
 MOST_CELLS = 2**26  # of a plane; a mistyped size must be reported, not inspected
+NARROW = 32  # cells of a row: in boxes no wider than this no tile of the sweep fits
 FEW_SOLIDS = 0.08  # share of solid cells below which `indirect` saves nothing
 
 
@@ -50,8 +51,7 @@ def choose(
 
     def wins(layout: Layout) -> bool:
         """Whether the device sweeps the case in this layout, with the flow of the others."""
-        swept = sweeps and layout.sweeps(with_layout(case, layout))
-        return swept and not layout.deviations(case)
+        return sweeps and swept(with_layout(case, layout)) and not layout.deviations(case)
 
     porous = 1 - fluid > FEW_SOLIDS
     saved = _saved(case, planes, device) if porous else -1.0
@@ -61,6 +61,11 @@ def choose(
         layout,
         f"porosity {fluid:.2f} in {counted(len(planes), 'plane')}, {why}" if porous else why,
     )
+
+
+def swept(case: Case) -> bool:
+    """Whether a device that sweeps does so in the layout of the case."""
+    return case.layout.sweeps(case) and case.domain.size[0] > NARROW
 
 
 def would_sweep(case: Case) -> bool:

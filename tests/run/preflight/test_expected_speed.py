@@ -1,5 +1,6 @@
 """The expected speed on GPUs, and the line of `check` on what would be faster."""
 
+from math import prod
 from types import SimpleNamespace
 
 import pytest
@@ -16,7 +17,7 @@ from mpilbm.run.preflight.plan import plan
 from mpilbm.solids import build, plane_costs
 from mpilbm.view.bench import boxes
 
-SIZE = [24, 20, 16]
+SIZE = [40, 20, 16]
 COPY = 4.2e12
 FORCE = {"name": "guo", "value": [1e-6, 0.0, 0.0]}
 BALL = {
@@ -73,7 +74,7 @@ def case_512(case):
 
 def test_links_take_time_and_solid_cells_do_not_count():
     case = case_of(layout="ab")
-    cells = 24 * 20 * 16
+    cells = prod(SIZE)
     whole, half, listed = (
         Estimate(COPY, fluid, links).glups(case)
         for fluid, links in ((cells, 0), (cells // 2, 0), (cells, cells))

@@ -22,7 +22,7 @@ from mpilbm.run.run import run
 from mpilbm.solver.memory_plan import bytes_needed
 from mpilbm.view.bench import boxes
 
-SIZE = [24, 20, 16]
+SIZE = [40, 20, 16]
 
 
 def case_of(setting="periodic", layout="auto", size=SIZE, steps=20_000, folder=None, **more):
@@ -124,6 +124,13 @@ def test_moments_with_few_solids(tmp_path):
 )
 def test_moments_only_where_the_flow_is_the_same(collision, more, wanted):
     assert chosen(with_collision(collision, **more), "cuda", sweeps=True) == wanted
+
+
+@pytest.mark.parametrize(("nx", "wanted"), [(33, "moments"), (32, "ab")])
+def test_populations_where_no_tile_of_the_sweep_fits(nx, wanted):
+    """The general kernel of moments is slower than populations."""
+    case = with_collision("regularized", size=[nx, 20, 16])
+    assert chosen(case, "cuda", sweeps=True) == wanted
 
 
 def test_moments_in_2d_and_populations_with_a_force_for_each_cell():

@@ -8,6 +8,7 @@ from support.outputs_cases import make_case
 
 from mpilbm.backends.cpu import CpuDevice
 from mpilbm.cli import cli
+from mpilbm.run.preflight import layout_choice
 from mpilbm.view.bench import comparison, measure
 from mpilbm.view.bench.precision import recommend
 
@@ -73,6 +74,7 @@ def test_layouts_and_collisions(tmp_path):
 def test_auto_chooses_again_for_other_collisions(tmp_path, monkeypatch):
     """Where it took `moments`, which most collisions may not use."""
     monkeypatch.setattr(CpuDevice, "sweeps", True)
+    monkeypatch.setattr(layout_choice, "NARROW", 0)
     monkeypatch.setattr(comparison, "names", lambda kind: ["bgk", "regularized"])
     options = "--compare", "collision", "--steps", "20"
     more = {"collision": {"name": "regularized"}, "body": [], "output": []}

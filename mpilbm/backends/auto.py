@@ -35,7 +35,7 @@ class Auto(Backend):
         return self._kind().name
 
     def sweeps(self) -> bool:
-        """As the selected backend."""
+        """Whether the device of the selected backend sweeps; opens no device."""
         return self._kind().sweeps()
 
     def room(self) -> int | None:

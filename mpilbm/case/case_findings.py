@@ -181,8 +181,8 @@ def undamped_sound(case: Case) -> Iterator[Finding]:
     """Sound that crosses a box with inlets or outlets many times before it fades.
 
     A wave of k = 2 pi / SHORT decays as exp(-nu_L k^2 t / 2), see TraceRate.sound_viscosity.
-    Inlets, walls and outlets reflect it, and it disturbs pressure and forces: the drag of the Ahmed
-    body with 40 cells (nu = 8.6e-7) varied by 1.4, with omega_bulk = 1 by 0.03.
+    Inlets, walls and outlets reflect it, and it disturbs pressure and forces; measurements: manual,
+    "Sound at high Reynolds numbers".
     """
     for fluid in () if is_closed(case) else case.fluids:
         collision = fluid.collision

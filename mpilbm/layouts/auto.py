@@ -100,8 +100,8 @@ class Auto(AB):
     - on NVIDIA GPUs of compute capability 8.0 or later with `backend.fused` = true, whose bits are
       not those of a CPU anyway, for collisions that `moments` accepts, unless many cells are
       solid, the box has at most 32 cells along x, a force is given for each cell, or the flow would
-      differ by more than rounding:
-      `storage` = "float16"; `recursive_regularized` with a force or with `partially_saturated`
+      differ by more than rounding: with `storage` = "float16", and with `recursive_regularized` and
+      a force or `partially_saturated`
     - on all devices with `storage` = "mixed", which no other layout has
 
     So the bits depend on the case and the kind of the device, not on ranks, memory, steps or
@@ -149,7 +149,7 @@ class Auto(AB):
         ghost: int = 1,
         storage: str = "float32",
     ) -> AnyGrid:
-        """As `formats`."""
+        """The memory in `ab` or, for a storage that it does not have, in the layout that has it."""
         sizes = planes, rows, nx, fluid, ghost, storage
         if storage in self.storages:
             return super().grid(lattice, *sizes)

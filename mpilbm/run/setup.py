@@ -50,16 +50,8 @@ def build_solver(
         backend, device = open_device(case.backend, comm)
     place = local_rank(comm)
     room = min(comm.allgather(device.share or device.memory()[0] // device.sharing))
-    sweeps = all(comm.allgather(device.sweeps))
     largest = max(slabs, key=lambda slab: slab.planes)
-
-    def chosen() -> tuple[dict[str, Any], str]:  # as a table: classes of users may not be pickled
-        layout, why = layout_choice.choose(case, device.kind, largest, room, sweeps)
-        return layout.model_dump(), why
-
-    table, why_layout = on_root(comm, chosen)
-    layout = make("layouts", table)
-    case = case.model_copy(update={"layout": layout})
+    case, why_layout = _with_chosen_layout(case, comm, device, largest, room)
     slab = slabs[comm.rank]
     together(comm, _require, case, device, slab)
     on_root(comm, require_masks, case)
@@ -115,6 +107,20 @@ def build_solver(
         "halo": {"name": halo.name, "why": why},
     }
     return solver, facts
+
+
+def _with_chosen_layout(
+    case: "Case", comm: Communicator, device: "Device", largest: "Slab", room: float
+) -> tuple["Case", str]:
+    """The case with the layout of the run, and the reason. Collective."""
+    sweeps = all(comm.allgather(device.sweeps))
+
+    def chosen() -> tuple[dict[str, Any], str]:  # as a table: classes of users may not be pickled
+        layout, why = layout_choice.choose(case, device.kind, largest, room, sweeps)
+        return layout.model_dump(), why
+
+    table, why = on_root(comm, chosen)
+    return layout_choice.with_layout(case, make("layouts", table)), why
 
 
 def _expected(

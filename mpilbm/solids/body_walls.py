@@ -21,7 +21,7 @@ from mpilbm.solids.entry_list import EntryList
 from mpilbm.solids.link_set import LinkSet
 from mpilbm.solids.missing_links import owned_links
 from mpilbm.solids.owners import owners_of
-from mpilbm.solids.solid_cells import padded_ids
+from mpilbm.solids.solid_cells import padded_ids, solids
 
 BLOCK = 32  # cells of a row whose words lie together
 EMPTY, SOLID = 0, 1  # blocks that are not repeated: no bit is set; all cells are solid
@@ -130,7 +130,7 @@ def _links(entries: EntryList, numbers: Sequence[int]) -> tuple[Ints, LinkSet]:
 def _words_of_plane(case: BoundedLattice, slab: Slab, plane: int, numbers: Sequence[int]) -> Words:
     """The words (rows, nx) of a plane of the box, of links and cells of some bodies."""
     alone = Slab(slab.shape, plane, slab.shape[0], plane, plane + 1, slab.periodic)
-    ids = padded_ids(case, alone)
+    ids = solids(case, padded_ids(case, alone))
     words = np.isin(ids[1], np.add(numbers, 1)).astype(np.uint32)
     owned = owned_links(case, alone, ids)
     mine = np.flatnonzero(owned.owned_by(lambda owner: owner.body in numbers))

@@ -67,9 +67,9 @@ def allows_two_steps(case: Case, slab: Slab) -> bool:
     """Whether a pass may compute two steps of this slab, where the device has a kernel for it.
 
     This requires one fluid in a box whose boundaries are half-way walls that the kernel can apply,
-    bodies with such walls or that act in cells, and forces that do not depend on time. If several slabs share a
-    periodic axis, no force depends on the last coordinate: a pass evaluates it in ghost planes,
-    whose coordinate is that of planes at the other end of the box.
+    bodies at rest with such walls or that act in cells, and forces that do not depend on time. If
+    several slabs share a periodic axis, no force depends on the last coordinate: a pass evaluates
+    it in ghost planes, whose coordinate is that of planes at the other end of the box.
     """
     with_links = len(case.bodies) > len(in_cells(case)) + len(reflecting_bodies(case))
     walls = all(constant_velocity(each) is not None for each in case.boundaries)

@@ -140,11 +140,11 @@ INLINE bool meets_bodies(const Tile tile, const Bodies& bodies, int64 first, int
 }
 
 /* A block's way along `count` planes from `first` on; what walls and bodies cost is left out where it meets
-   none, and in the planes where it meets none: `sides` are the walls along all its way. */
+   none, and in the planes where it meets none: `sides` are the walls along all its way, `met` says that bodies are there. */
 template <bool AT_WALLS, bool AT_BODIES>
 INLINE void walk(const Tile tile, unsigned char* stages, real* messages, unsigned long long* barriers,
-                 const Maps* maps, const Maps* wide_maps, const Walls& walls, const Bodies& bodies, int sides, int64 first,
-                 int count, ARGUMENTS)
+                 const Maps* maps, const Maps* wide_maps, const Walls& walls, const Bodies& bodies, int sides, bool met,
+                 int64 first, int count, ARGUMENTS)
 {
   const int thread = (int)(threadIdx.y * blockDim.x + threadIdx.x);
   const int2 place = place_of_thread(tile, AT_WALLS ? sides : 0);
@@ -250,7 +250,7 @@ INLINE void walk(const Tile tile, unsigned char* stages, real* messages, unsigne
         for (int c = 0; c < OWNED; c++)
           bounce(faces_beside(beside, c) | across, walls, messages, at, f, c, current[c]);
       }
-    if constexpr (AT_BODIES) {
+    if (AT_BODIES && met) {
 #pragma unroll
       for (int r = 0; r < ROWS; r++) {
         const Packet<uint32> words = words_at(bodies, PLANE(first - 1 + k), tile.row + ty + r, rows, tile.x + tx);
@@ -282,22 +282,18 @@ sweep(const __grid_constant__ Maps maps, const __grid_constant__ Maps wide_maps,
     for (int k = 0; k < STAGES; k++) barrier_init(barriers + k);
   __syncthreads();
   int sides = 0;
+  bool near = false, met = false; /* walls of the box or bodies, bodies */
 #if WALLS
   const int around = tile.left | tile.right << 1 | (tile.row == 0) << 2 | (tile.row + tile.height == rows) << 3;
   sides = walls.faces & around;
+  near = sides || first <= walls.planes[0] || first + count > walls.planes[1];
 #endif
 #if BODIES
-  if (meets_bodies(tile, bodies, first, count, GIVEN)) {
-    walk<WALLS, true>(tile, stages, messages, barriers, &maps, &wide_maps, walls, bodies, sides, first, count, GIVEN);
-    return;
-  }
+  met = meets_bodies(tile, bodies, first, count, GIVEN);
 #endif
-#if WALLS
-  if (sides || first <= walls.planes[0] || first + count > walls.planes[1]) {
-    walk<true, false>(tile, stages, messages, barriers, &maps, &wide_maps, walls, bodies, sides, first, count, GIVEN);
-    return;
-  }
-#endif
-  walk<false, false>(tile, stages, messages, barriers, &maps, &wide_maps, walls, bodies, 0, first, count, GIVEN);
+  if (near || met)
+    walk<WALLS, BODIES>(tile, stages, messages, barriers, &maps, &wide_maps, walls, bodies, sides, met, first, count, GIVEN);
+  else
+    walk<false, false>(tile, stages, messages, barriers, &maps, &wide_maps, walls, bodies, 0, false, first, count, GIVEN);
 }
 #endif

@@ -65,10 +65,10 @@ INLINE bool meets_bodies(const Bodies& bodies, int64 first, int count, ARGUMENTS
 }
 
 /* A block's way along `count` planes from `first` on. What walls and bodies cost is left out where it meets
-   none: `sides` are the walls along all its way. Planes beyond a wall are not read. */
+   none: `sides` are the walls along all its way, `met` says that bodies are there. Planes beyond a wall are not read. */
 template <bool AT_WALLS, bool AT_BODIES>
-INLINE void walk(unsigned char* memory, const Walls& walls, const Bodies& bodies, int sides, int64 first, int count,
-                 ARGUMENTS)
+INLINE void walk(unsigned char* memory, const Walls& walls, const Bodies& bodies, int sides, bool met, int64 first,
+                 int count, ARGUMENTS)
 {
   unsigned char* const stages = memory;
   const int pair = (int)threadIdx.x, line = (int)threadIdx.y, thread = line * (TX / CELLS) + pair;
@@ -122,7 +122,7 @@ INLINE void walk(unsigned char* memory, const Walls& walls, const Bodies& bodies
       }
     };
     const auto words = [&](int number) {
-      if (AT_WALLS && (number < lowest || number > highest)) return Packet<uint32>{};
+      if (!met || (AT_WALLS && (number < lowest || number > highest))) return Packet<uint32>{};
       return words_at(bodies, PLANE(first - 2 + number), row, rows, x);
     };
     const auto return_from_bodies = [&](const Packet<uint32> words, const real* messages, real (*current)[SUMS]) {
@@ -197,25 +197,21 @@ sweep(const __grid_constant__ Walls walls, const __grid_constant__ Bodies bodies
   const int64 first = begin + (int64)blockIdx.z * chunk;
   const int count = (int)(end - first < chunk ? end - first : chunk);
   int sides = 0;
+  bool near = false, met = false; /* walls of the box or bodies, bodies */
 #if WALLS
   const int x = (int)blockIdx.x * OWN_X, row = (int)blockIdx.y * OWN_ROWS; /* the first own cell */
   const int reached = (x < 2) | (x + OWN_X > nx - 2) << 1 | (row < 2) << 2 | (row + OWN_ROWS > rows - 2) << 3;
   sides = walls.faces & reached;
+  near = sides || first - 1 <= walls.planes[0] || first + count >= walls.planes[1];
 #endif
 #if BODIES
   const int64 below = first - 1 < walls.planes[0] ? walls.planes[0] : first - 1;
   const int64 above = first + count > walls.planes[1] ? walls.planes[1] : first + count;
-  if (meets_bodies(bodies, below, (int)(above + 1 - below), GIVEN)) {
-    walk<WALLS, true>(memory, walls, bodies, sides, first, count, GIVEN);
-    return;
-  }
+  met = meets_bodies(bodies, below, (int)(above + 1 - below), GIVEN);
 #endif
-#if WALLS
-  if (sides || first - 1 <= walls.planes[0] || first + count >= walls.planes[1]) {
-    walk<true, false>(memory, walls, bodies, sides, first, count, GIVEN);
-    return;
-  }
-#endif
-  walk<false, false>(memory, walls, bodies, 0, first, count, GIVEN);
+  if (near || met)
+    walk<WALLS, BODIES>(memory, walls, bodies, sides, met, first, count, GIVEN);
+  else
+    walk<false, false>(memory, walls, bodies, 0, false, first, count, GIVEN);
 }
 #endif

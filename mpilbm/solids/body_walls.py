@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from mpilbm.layouts.grid import Grid
 from mpilbm.model.case import BoundedLattice
 from mpilbm.parallel.slabs import Slab
+from mpilbm.physics.boundaries import reflecting
 from mpilbm.solids import Ints
 from mpilbm.solids.build import Geometry
 from mpilbm.solids.entry_list import EntryList
@@ -27,18 +28,6 @@ BLOCK = 32  # cells of a row whose words lie together
 EMPTY, SOLID = 0, 1  # blocks that are not repeated: no bit is set; all cells are solid
 
 Words = NDArray[np.uint32]
-
-
-def reflecting_bodies(case: BoundedLattice) -> tuple[int, ...]:
-    """The numbers of the bodies at rest with half-way walls that a kernel can apply.
-
-    Not those with sheets: a link may cross them between two fluid cells.
-    """
-    return tuple(
-        k
-        for k, body in enumerate(case.bodies)
-        if body.boundary.reflects and not (body.shape and body.shape.cuts)
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +51,7 @@ class BodyWalls:
         A pass of two steps also updates the ghost planes beside the slab once, so these have words
         if the slab has further ghost planes.
         """
-        numbers = reflecting_bodies(case)
+        numbers = reflecting(case)
         places = frozenset(owner.place for owner in owners_of(case) if owner.body in numbers)
         packed = _Packed((grid.planes + 2 * grid.ghost, grid.rows, grid.nx))
         for local, words in _planes(slab, geometry, numbers) if places else ():

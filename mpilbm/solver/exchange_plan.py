@@ -20,9 +20,8 @@ from mpilbm.halo.plan import Plan, Transfer
 from mpilbm.layouts import AnyGrid
 from mpilbm.layouts.grid import Grid
 from mpilbm.parallel.slabs import Slab
-from mpilbm.physics.boundaries import in_cells
+from mpilbm.physics.boundaries import in_cells, reflecting
 from mpilbm.physics.lattices import AXES
-from mpilbm.solids.body_walls import reflecting_bodies
 from mpilbm.solids.box_walls import constant_velocity
 
 TWO_STEPS_REACH = 2  # planes beyond its own that a pass of two steps reads
@@ -71,7 +70,7 @@ def allows_two_steps(case: Case, slab: Slab) -> bool:
     several slabs share a periodic axis, no force depends on the last coordinate: a pass evaluates
     it in ghost planes, whose coordinate is that of planes at the other end of the box.
     """
-    with_links = len(case.bodies) > len(in_cells(case)) + len(reflecting_bodies(case))
+    with_links = len(case.bodies) > len(in_cells(case)) + len(reflecting(case))
     walls = all(constant_velocity(each) is not None for each in case.boundaries)
     if not case.single_fluid or not walls or with_links:
         return False

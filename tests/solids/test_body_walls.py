@@ -10,8 +10,9 @@ from support.surfaces import write
 from mpilbm.case.case import parse_case
 from mpilbm.layouts.grid import Grid
 from mpilbm.parallel.slabs import split
+from mpilbm.physics.boundaries import reflecting
 from mpilbm.solids import build
-from mpilbm.solids.body_walls import BLOCK, SOLID, BodyWalls, reflecting_bodies
+from mpilbm.solids.body_walls import BLOCK, SOLID, BodyWalls
 from mpilbm.solids.solid_cells import padded_ids, solids
 
 HALF_WAY = {"name": "bounce_back"}
@@ -92,7 +93,7 @@ def test_other_bodies_have_none(tmp_path):
     sheet = {"name": "mesh", "file": str(tmp_path / "plate.stl"), "scale": 1, "thin": True}
     sheet |= {"at": [20.5, 3.5, 3.5], "anchor": "origin"}
     case = case_of(body=[*bodies, {"shape": sheet, "boundary": HALF_WAY}])
-    assert not reflecting_bodies(case)
+    assert not reflecting(case)
     (slab,) = split(case.shape, 1, True)
     walls = walls_of(case, slab, ghost=2)
     assert not walls.blocks.any()

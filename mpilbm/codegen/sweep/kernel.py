@@ -231,7 +231,7 @@ def _reflect(parts: Parts, messages: Messages) -> str:
         own = outgoing(messages, lattice.opp[i])
         lines.append(f"back[{i}] = links & {1 << i}u ? {own} : R(0);")
     for step, name in named.items():
-        lines += parts.add(step, "back", lambda axes, name=name: f"{name}_{axes}")
+        lines += parts.add(step, "back", f"{name}_{{}}".format)
     for k, axes in enumerate(parts.sums):
         within, times = axes.replace(parts.across, ""), axes.count(parts.across)
         there = [step for step in named if within in parts.in_plane(step) and (step or not times)]

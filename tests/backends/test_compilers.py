@@ -137,17 +137,20 @@ OPTIMISED = [
 ]
 
 
+def state_with(monkeypatch, flags, choice) -> np.ndarray:
+    monkeypatch.setattr(compiler, "FLAGS", flags)
+    return Cluster(tables(*choice)).start().run(9).state()
+
+
 @pytest.mark.parametrize("choice", OPTIMISED, ids="-".join)
 def test_optimising_changes_no_bit(choice, monkeypatch, request):
-    """Hence other tests may compile their kernels with -O0, in one unit (tests/conftest.py)."""
-    flags = [flag for flag in compiler.FLAGS if flag != "-O0"]
-    states = []
-    for last in ("-O0", "-O3"):
-        monkeypatch.setattr(compiler, "FLAGS", (*flags, last))
-        if last == "-O3":
-            request.getfixturevalue("own_units")
-        states.append(Cluster(tables(*choice)).start().run(9).state())
-    assert np.array_equal(*states)
+    """Hence other tests may compile their kernels by tcc or with -O0, in one unit (conftest.py)."""
+    given = compiler.FLAGS
+    flags = [flag for flag in given if flag != "-O0" and "TINY_COMPILER" not in flag]
+    state = state_with(monkeypatch, given, choice)
+    assert np.array_equal(state, state_with(monkeypatch, (*flags, "-O0"), choice))
+    request.getfixturevalue("own_units")
+    assert np.array_equal(state, state_with(monkeypatch, (*flags, "-O3"), choice))
 
 
 @pytest.mark.parametrize("precision", ["single", "double"])

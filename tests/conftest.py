@@ -1,9 +1,9 @@
 """Kernels in C are compiled by the Tiny C Compiler here (support/tiny_compiler.py), in 0.03 s each.
 
 Without it (Debian's package tcc) they are compiled by the compiler of the package with -O0 and
-without vector instructions, in 0.5 s. Their results do not depend on it (backends/test_compilers.py),
-and commands that tests start use the compiler and the flags of the package. For others:
-`CC="clang -Werror" pytest --kernel-flags=-O1 tests`; either of these words leaves tcc out.
+without vector instructions, in 0.5 s and more. Results do not depend on it
+(backends/test_compilers.py), and commands that tests start use the compiler and the flags of the
+package. For others: `CC="clang -Werror" pytest --kernel-flags=-O1 tests`; either leaves tcc out.
 They follow the flags of kernels in C; those that precede them are words of $CC, and of $CXX for the
 CUDA text that is compiled as C++ (see support/emulated_device.py). The full product of options
 (MPILBM_TEST_ALL) uses the flags of the package alone.

@@ -22,10 +22,11 @@ USUAL = compiler.Compiler._run
 
 @once
 def command() -> tuple[str, ...] | None:
-    """The command that compiles kernels; None where there is no such compiler."""
+    """The command that compiles kernels; None where there is no such compiler or no C library."""
     program = shutil.which("tcc")
-    found = program and compiler._version((program,))[0]
-    return (program, *FLAGS) if found else None
+    version = compiler._version((program,))[0] if program else ""
+    usable = version and not compiler.problem_of((program,), version)
+    return (program, *FLAGS) if usable else None
 
 
 @once

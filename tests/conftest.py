@@ -15,6 +15,7 @@ and of commands that tests start.
 """
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,9 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     from support import tiny_compiler
 
+    # Processes that tests start import the package in 0.7 s less if its bytecode is kept.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
     flags = config.getoption("--kernel-flags")
     compiler.FLAGS = FLAGS + tuple((DEFAULT if flags is None else flags).split())
     if not ALL:

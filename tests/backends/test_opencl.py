@@ -1,8 +1,9 @@
 """Kernels through OpenCL give the bits of the CPU backend, for each registered name.
 
 Each lattice, layout, collision, setting and precision occurs once; those on D2Q9 are compiled with
-the options of the package, elsewhere the compiler does not optimise, as for kernels in C
-(conftest.py). PoCL takes three seconds to compile the kernels of a case: two minutes of CPU time.
+the options of the package, elsewhere the compiler does not optimise (support/opencl.py).
+
+More than 20 s: PoCL takes three seconds to compile the kernels of a case.
 """
 
 import numpy as np

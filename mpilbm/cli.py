@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from mpilbm import __version__
-from mpilbm.core.machine import processes, terminal
+from mpilbm.core import machine
+from mpilbm.core.machine import terminal
 from mpilbm.core.machine.command_line import (
     FILE,
     CommandGroup,
@@ -133,7 +134,7 @@ def bench(case: Path | None, overrides: Settings, **options: Any) -> None:
     Also measures the bandwidth of a copy in memory, with which speeds are compared.
     """
     from mpilbm.backends import tuning
-    from mpilbm.parallel.agree import on_root
+    from mpilbm.parallel import on_root
     from mpilbm.parallel.ranks import abort_on_error
     from mpilbm.view.bench import scaling, table
 
@@ -191,7 +192,7 @@ def report(directory: Path, output: Path | None, network: str | None) -> None:
 
     DIRECTORY is the output folder of a run, or a folder with these JSON files.
     """
-    from mpilbm.view.report.pages import report
+    from mpilbm.view.report import report
 
     report_files(report(directory, output, network))
 
@@ -306,7 +307,7 @@ def plot(
 ) -> None:
     """Draw the results of a run: fields of a snapshot, forces, tables over time."""
     from mpilbm.view.plot.pictures import Choice, draw, draw_film
-    from mpilbm.view.results.run import open_run
+    from mpilbm.view.results import open_run
 
     choice = Choice(**chosen)
     if film:
@@ -345,5 +346,5 @@ def manual(topic: str | None, html: Path | None) -> None:
 def main() -> None:
     """Entry point."""
     terminal.guard()
-    os.environ["PATH"] = processes.search_path()  # also for libraries: Matplotlib starts fc-list
+    os.environ["PATH"] = machine.search_path()  # also for libraries: Matplotlib starts fc-list
     cli(prog_name="mpilbm")

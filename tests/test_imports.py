@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from support import TESTS
 
-from mpilbm.view.manual.layers import LAYERS
+from mpilbm.view.manual import LAYERS
 
 PACKAGE = Path(__file__).parents[1] / "mpilbm"
 

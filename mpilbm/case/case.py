@@ -14,17 +14,16 @@ from mpilbm.case.given_objects import plain, shown_type
 from mpilbm.case.initial_fields import InitialFields
 from mpilbm.case.messages import sentences
 from mpilbm.case.model import Case, Fluid
-from mpilbm.case.overrides import override
 from mpilbm.case.quantities import in_lattice_units
 from mpilbm.case.scalars import scalars_of
 from mpilbm.case.tables import MOST_STEPS
 from mpilbm.case.tables.case_file import CaseFile, UnreadRun, schema
 from mpilbm.case.tables.fluids import FluidTable, Viscosity
-from mpilbm.case.typed_keys import with_present_names
+from mpilbm.case.typed_keys import override, with_present_names
 from mpilbm.case.value_files import resolved
+from mpilbm.core import printable
 from mpilbm.core.errors import CaseError, UsageError
-from mpilbm.core.files import toml_text
-from mpilbm.core.files.input_text import NotATextFile, read_text
+from mpilbm.core.files import NotATextFile, read_text
 from mpilbm.core.registry import as_json, plugin_errors
 
 __all__ = ["Case", "Fluid", "load_case", "parse_case", "recorded_case", "schema"]
@@ -192,7 +191,7 @@ def _case(file: CaseFile, tables: dict, path: Path) -> Case:
         bodies=bodies,
         outputs=file.output,
         path=path,
-        toml=toml_text.dumps(tables),
+        toml=printable.dumps(tables),
     )
     return case.model_copy(update=scalars_of(file, case))
 

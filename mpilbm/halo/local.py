@@ -9,9 +9,8 @@ from mpilbm.backends import Device
 from mpilbm.backends.interfaces import Event
 from mpilbm.core.errors import CaseError
 from mpilbm.core.registry import register
-from mpilbm.halo import Exchange, Exchanger, Halo
-from mpilbm.halo.plan import Plan, incoming, outgoing
-from mpilbm.parallel.communicator import Communicator
+from mpilbm.halo import Exchange, Exchanger, Halo, Plan, incoming, outgoing
+from mpilbm.parallel import Communicator
 from mpilbm.parallel.slabs import Slab
 
 

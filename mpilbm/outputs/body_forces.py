@@ -12,10 +12,10 @@ from mpilbm.core.registry import register
 from mpilbm.core.units import FORCE, TORQUE, counted, lattice_text
 from mpilbm.model.findings import NOTE, Finding
 from mpilbm.outputs import Context, Output
-from mpilbm.outputs.core.base import body_problems, chosen_bodies, parts_problems
+from mpilbm.outputs.core import body_problems, chosen_bodies, parts_problems
 from mpilbm.outputs.core.tables import TableWriter
 from mpilbm.outputs.core.totals import over_bodies
-from mpilbm.parallel.agree import on_root
+from mpilbm.parallel import on_root
 from mpilbm.physics.boundaries import in_cells
 from mpilbm.physics.lattices import AXES
 from mpilbm.storage.csv_log import COEFFICIENTS, Rows

@@ -29,7 +29,7 @@ from pydantic import Field
 from mpilbm import __version__
 from mpilbm.core.registry import register
 from mpilbm.outputs import Context, Kept, Output, PlaneCopies, number_of_cells
-from mpilbm.parallel.agree import on_root
+from mpilbm.parallel import on_root
 from mpilbm.storage.background import Job
 from mpilbm.storage.own_files import existing
 from mpilbm.storage.partial_file import dataset

@@ -10,9 +10,9 @@ from mpilbm.core.registry import register
 from mpilbm.core.units import VELOCITY, Dimension
 from mpilbm.outputs import Context, Output
 from mpilbm.outputs.core.tables import TableWriter
-from mpilbm.outputs.spectra import shells, velocity
+from mpilbm.outputs.spectra import spectra, velocity
 from mpilbm.outputs.spectra.velocity import VelocityWaves
-from mpilbm.parallel.agree import on_root
+from mpilbm.parallel import on_root
 from mpilbm.physics import sloped
 from mpilbm.storage.csv_log import Rows
 
@@ -133,7 +133,7 @@ class MonitorWriter(TableWriter):
         """The sum over the cells of omega.omega / 2 with exact derivatives, on rank 0."""
         if self.velocity is None:
             return {}
-        found = shells.spectra(self.comm, self.velocity.shells, self.velocity.take())
+        found = spectra(self.comm, self.velocity.shells, self.velocity.take())
         return {} if found is None else {SPECTRAL: float(found[2].sum()) * prod(self.case.shape)}
 
     def add_rows(self, step: int, found: tuple[dict[str, float], float]) -> None:

@@ -13,7 +13,7 @@ from mpilbm.core.registry import register
 from mpilbm.outputs import Context
 from mpilbm.outputs.core.scheduled import Scheduled
 from mpilbm.outputs.core.tables import TableWriter
-from mpilbm.parallel.agree import on_root
+from mpilbm.parallel import on_root
 from mpilbm.physics.lattices import AXES
 from mpilbm.physics.scalars.boundaries import ScalarBoundary
 from mpilbm.solver.scalar_transport import over_owners

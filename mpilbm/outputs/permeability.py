@@ -15,7 +15,7 @@ from mpilbm.core.units import LENGTH, VELOCITY
 from mpilbm.model.findings import WARNING, Finding
 from mpilbm.outputs import Context, Output
 from mpilbm.outputs.core.tables import TableWriter
-from mpilbm.parallel.agree import on_root
+from mpilbm.parallel import on_root
 from mpilbm.physics.lattices import AXES
 from mpilbm.storage.csv_log import Rows
 

@@ -13,7 +13,6 @@ from mpilbm.core.errors import FileSystemError
 from mpilbm.core.quantity import LENGTH
 from mpilbm.core.registry import register
 from mpilbm.outputs import Context
-from mpilbm.outputs.core.fields import field_problems
 from mpilbm.outputs.core.scheduled import Scheduled
 from mpilbm.outputs.drawing import film, isosurface
 from mpilbm.outputs.drawing.isosurface import DrawingFailed
@@ -24,12 +23,12 @@ from mpilbm.outputs.drawing.pictures import (
     PlaneDrawing,
     SurfaceDrawing,
 )
+from mpilbm.outputs.images import SOLID, at_nodes, field_problems
 from mpilbm.outputs.images.part import Part, cell_of, of_box
-from mpilbm.outputs.images.values import SOLID, at_nodes
-from mpilbm.parallel.agree import on_root
+from mpilbm.parallel import on_root
 from mpilbm.physics.lattices import AXES
 from mpilbm.solver.fields.point_fields import PointFields, point_bytes, point_roles
-from mpilbm.storage.files import whole
+from mpilbm.storage import whole
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case

@@ -17,11 +17,10 @@ from mpilbm.core.quantity import LENGTH
 from mpilbm.core.registry import register
 from mpilbm.core.units import counted, field_unit
 from mpilbm.outputs import Context
-from mpilbm.outputs.core.fields import COMPONENTS, field_problems
 from mpilbm.outputs.core.scheduled import Scheduled
-from mpilbm.outputs.core.series import Series
-from mpilbm.outputs.core.tables import TableWriter
-from mpilbm.parallel.agree import on_root, together
+from mpilbm.outputs.core.tables import Series, TableWriter
+from mpilbm.outputs.images import COMPONENTS, field_problems
+from mpilbm.parallel import on_root, together
 from mpilbm.physics.lattices import AXES
 from mpilbm.solver.fields.point_fields import PointFields, point_bytes, point_roles
 from mpilbm.storage.csv_log import Rows

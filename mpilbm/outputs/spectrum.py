@@ -11,12 +11,10 @@ from mpilbm.core.units import Dimension
 from mpilbm.model.findings import NOTE, Finding
 from mpilbm.outputs import Context
 from mpilbm.outputs.core.scheduled import Scheduled
-from mpilbm.outputs.core.series import Series
-from mpilbm.outputs.core.tables import TableWriter
-from mpilbm.outputs.spectra import velocity
-from mpilbm.outputs.spectra.shells import Shells, spectra, with_transfer
+from mpilbm.outputs.core.tables import Series, TableWriter
+from mpilbm.outputs.spectra import Shells, spectra, velocity, with_transfer
 from mpilbm.outputs.spectra.velocity import VelocityWaves
-from mpilbm.parallel.agree import on_root
+from mpilbm.parallel import on_root
 from mpilbm.storage.csv_log import Rows
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from pydantic import Field
 from mpilbm.core.registry import register
 from mpilbm.core.units import PRESSURE
 from mpilbm.outputs import Context, facets
-from mpilbm.outputs.core.base import body_problems, chosen_bodies, parts_problems
+from mpilbm.outputs.core import body_problems, chosen_bodies, parts_problems
 from mpilbm.outputs.core.scheduled import Scheduled
 from mpilbm.outputs.facets import Floats, Ints, Pairs, nearest_facets
 from mpilbm.outputs.images.vtkhdf import Arrays, describe_facets, topology
-from mpilbm.parallel.agree import on_root
+from mpilbm.parallel import on_root
 from mpilbm.parallel.slabs import Slab
 from mpilbm.solids.entry_list import EntryList
 from mpilbm.solids.shapes.mesh import Mesh

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mpilbm.core.errors import StoppedEarly
 from mpilbm.outputs import number_of_cells
-from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel import Communicator
 from mpilbm.run.march import March
 from mpilbm.run.progress import Progress, say
 from mpilbm.run.simulation import Simulation

@@ -11,7 +11,7 @@ from mpilbm.core.errors import CaseError, UsageError
 from mpilbm.core.formulas.given_functions import GivenFunction
 from mpilbm.model.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 from mpilbm.outputs import Context
-from mpilbm.parallel.agree import together
+from mpilbm.parallel import together
 from mpilbm.solver.initialise import HostValues
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from mpilbm import backends, codegen
 from mpilbm.case.velocity_bounds import require_forces
 from mpilbm.codegen.program import POINTS
 from mpilbm.core.registry import make
-from mpilbm.parallel.agree import on_root, together
-from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel import Communicator, on_root, together
 from mpilbm.parallel.ranks import local_rank
 from mpilbm.run.preflight import layout_choice
 from mpilbm.run.preflight.expected_speed import COPIED, Estimate, links_to_bodies

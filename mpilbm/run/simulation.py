@@ -13,10 +13,10 @@ from mpilbm.core.errors import MpilbmError, UsageError
 from mpilbm.core.units import TIME
 from mpilbm.model.findings import Finding
 from mpilbm.outputs import Context
-from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel import Communicator
 from mpilbm.parallel.ranks import guard, world
 from mpilbm.run import cell_fields
-from mpilbm.run.arguments import (
+from mpilbm.run.cell_fields import (
     require_case_and_comm,
     require_count,
     require_function,

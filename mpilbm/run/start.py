@@ -11,8 +11,7 @@ from mpilbm.core.units import counted
 from mpilbm.model.findings import Finding, in_order
 from mpilbm.outputs import Context
 from mpilbm.outputs.core.restart import candidates, load
-from mpilbm.parallel.agree import on_root, together
-from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel import Communicator, on_root, together
 from mpilbm.run.preflight.inspection import inspect
 from mpilbm.run.progress import Say
 from mpilbm.run.setup import build_solver

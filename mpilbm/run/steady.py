@@ -11,10 +11,9 @@ from mpilbm.core.errors import NonFiniteError
 from mpilbm.core.units import TIME, counted
 from mpilbm.model.findings import WARNING, Finding
 from mpilbm.outputs import Context
-from mpilbm.outputs.core.base import next_multiple
-from mpilbm.parallel.agree import on_root
-from mpilbm.parallel.communicator import Communicator
-from mpilbm.run.checks.alarms import Alarm, MassCheck
+from mpilbm.outputs.core import next_multiple
+from mpilbm.parallel import Communicator, on_root
+from mpilbm.run.checks import Alarm, MassCheck
 from mpilbm.run.checks.alternation import Alternation
 from mpilbm.run.checks.speeds import Speeds
 from mpilbm.run.last_good import LastGood

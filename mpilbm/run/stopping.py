@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 
 from mpilbm.core.errors import Terminated
 from mpilbm.outputs.checkpoint import Checkpoint
-from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel import Communicator
 from mpilbm.run.march import March
 from mpilbm.solver.passes import GROUP
 from mpilbm.solver.step_times import Clock

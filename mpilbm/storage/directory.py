@@ -11,8 +11,7 @@ from mpilbm.case.initial_files import file_of
 from mpilbm.core.errors import CaseError, CommandError
 from mpilbm.core.files import hdf5
 from mpilbm.core.units import counted, in_words
-from mpilbm.storage import own_files
-from mpilbm.storage.files import PARTIAL, obstacle
+from mpilbm.storage import PARTIAL, obstacle, own_files
 from mpilbm.storage.lock import LOCK, NO_LOCKS, FolderLock
 from mpilbm.storage.own_files import existing
 

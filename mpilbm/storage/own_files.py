@@ -14,8 +14,8 @@ from pathlib import Path
 from mpilbm.case.tables import LABEL
 from mpilbm.core import registry
 from mpilbm.core.errors import CommandError
+from mpilbm.storage import PARTIAL
 from mpilbm.storage.file_system import PROBE
-from mpilbm.storage.files import PARTIAL
 from mpilbm.storage.lock import LOCK
 from mpilbm.storage.tables import BEFORE, ENDING, parts_of
 

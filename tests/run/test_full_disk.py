@@ -19,7 +19,7 @@ from mpilbm.core.machine import cache
 from mpilbm.outputs.drawing import film
 from mpilbm.outputs.monitor import MonitorWriter
 from mpilbm.solver.solver import Solver
-from mpilbm.storage.files import PARTIAL
+from mpilbm.storage import PARTIAL
 from mpilbm.storage.own_files import existing
 
 

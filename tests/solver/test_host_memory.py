@@ -27,7 +27,7 @@ from mpilbm.solids import (
 )
 from mpilbm.solver import memory_plan
 from mpilbm.solver.solver import Solver
-from mpilbm.view.bench.boxes import rock
+from mpilbm.view.bench import rock
 
 BODIES = {
     "rock": {"mask": "rock.npy", "boundary": {"name": "bounce_back"}},

@@ -111,7 +111,7 @@ def load_plugins(paths: Iterable[Path]) -> None:
 def load_plugin(path: Path) -> None:
     """Import a plug-in; CommandError if the file is not a Python file, PluginError if it fails."""
     from mpilbm.core import registry
-    from mpilbm.core.files.input_text import NotATextFile, read_text
+    from mpilbm.core.files import NotATextFile, read_text
 
     fix = "give the path of a FILE.py"
     if path.suffix != ".py" or not os.path.isfile(path):

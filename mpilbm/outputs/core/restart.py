@@ -30,8 +30,7 @@ from mpilbm.outputs.checkpoint import (
     checksums,
     group_name,
 )
-from mpilbm.parallel.agree import on_root, together
-from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel import Communicator, on_root, together
 from mpilbm.parallel.slabs import Slab
 from mpilbm.storage.own_files import existing, step_in_name
 from mpilbm.storage.planes import blocks

@@ -7,7 +7,7 @@ from pydantic import Field
 from mpilbm.case.tables import Label
 from mpilbm.core.quantity import STEPS
 from mpilbm.outputs import Output
-from mpilbm.outputs.core.base import next_multiple
+from mpilbm.outputs.core import next_multiple
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mpilbm.core.errors import NonFiniteError
 from mpilbm.model.findings import either
-from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel import Communicator
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics import sloped
 from mpilbm.solver.scalar_bounds import carrying

@@ -21,8 +21,8 @@ from mpilbm.core.files.file_digest import sealed, unsealed
 from mpilbm.outputs import Context, Output, Writer
 from mpilbm.outputs.checkpoint import Checkpoint, CheckpointWriter
 from mpilbm.outputs.core.restart import opened
-from mpilbm.parallel.agree import file_system_error, on_root, together
-from mpilbm.storage.files import whole
+from mpilbm.parallel import file_system_error, on_root, together
+from mpilbm.storage import whole
 from mpilbm.storage.own_files import DEFINITIONS, STEADY, expression
 from mpilbm.storage.tables import set_aside
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from mpilbm.core.registry import Parameters
 from mpilbm.core.units import TIME, field_unit
-from mpilbm.outputs.drawing import figures, isosurface
+from mpilbm.outputs.drawing import SIGNED, Style, isosurface, png
 from mpilbm.physics.lattices import AXES
 
 if TYPE_CHECKING:
@@ -105,17 +105,17 @@ class PlaneDrawing(Drawing):
         across = 1 if case.dimensions == 2 else "zyx".index(normal)
         kept = [axis for axis in "xyz" if axis != normal]
         sizes = [case.domain.size[AXES.index(axis)] * self.cell for axis in kept]
-        style = figures.Style(
+        style = Style(
             title=self.title(step),
             axes=(f"{kept[0]} ({self.length})", f"{kept[1]} ({self.length})"),
             label=self.label(name, "" if case.dimensions == 2 else normal),
             extent=(0, sizes[0], 0, sizes[1]),
             limits=self.limits,
             contour=0.0 if name == "phi" else None,
-            signed=name in figures.SIGNED and name not in case.labels,
+            signed=name in SIGNED and name not in case.labels,
         )
         found = self.scalar(name, values[name], normal)
-        return figures.png(found.squeeze(across), solid.squeeze(across), style)
+        return png(found.squeeze(across), solid.squeeze(across), style)
 
 
 class SurfaceDrawing(Drawing):

@@ -14,9 +14,9 @@ import numpy as np
 
 from mpilbm.backends.interfaces import Array
 from mpilbm.outputs import Context
+from mpilbm.outputs.images import Fields, SingleCells, WholePlanes, is_sparse
 from mpilbm.outputs.images.part import FLUID, Group, Part, slices
-from mpilbm.outputs.images.values import Fields, SingleCells, WholePlanes, is_sparse
-from mpilbm.parallel.agree import together
+from mpilbm.parallel import together
 from mpilbm.solver.fields.diagnostics import Diagnostics, components
 from mpilbm.solver.fields.staging import Copies, Sizes, Staging
 

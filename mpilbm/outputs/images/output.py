@@ -10,11 +10,10 @@ from mpilbm.core.quantity import LENGTH
 from mpilbm.core.units import counted
 from mpilbm.model.findings import WARNING, Finding
 from mpilbm.outputs import Context
-from mpilbm.outputs.core.fields import COMPONENTS, field_problems
 from mpilbm.outputs.core.scheduled import Scheduled
+from mpilbm.outputs.images import COMPONENTS, field_problems, is_sparse
 from mpilbm.outputs.images.device_part import reduces, scratch_bytes, sum_sizes
 from mpilbm.outputs.images.part import Part
-from mpilbm.outputs.images.values import is_sparse
 from mpilbm.outputs.images.writer import ImageWriter, Style
 from mpilbm.solver.fields.point_fields import point_bytes, point_roles
 from mpilbm.solver.fields.staging import Staging

@@ -12,7 +12,7 @@ from mpilbm import __version__
 from mpilbm.core.printable import one_line
 from mpilbm.core.units import LATTICE_UNIT, PRESSURE, TIME, VELOCITY, Units, field_unit
 from mpilbm.outputs.images.part import Part
-from mpilbm.storage.files import whole
+from mpilbm.storage import whole
 from mpilbm.storage.partial_file import dataset
 
 if TYPE_CHECKING:

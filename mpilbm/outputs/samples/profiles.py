@@ -14,7 +14,7 @@ from mpilbm.core.units import FIELDS, LATTICE_UNIT, VELOCITY, field_unit
 from mpilbm.outputs.images import part as parts
 from mpilbm.outputs.images.vtkhdf import describe_image, file_shape, place
 from mpilbm.physics.lattices import AXES
-from mpilbm.storage.files import whole
+from mpilbm.storage import whole
 from mpilbm.storage.partial_file import Describe, dataset
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import numpy as np
 from mpilbm.backends import memory
 from mpilbm.core.errors import CaseError
 from mpilbm.core.units import in_words
-from mpilbm.outputs.spectra.shells import COLUMNS, Shells, Waves
-from mpilbm.parallel.agree import together
+from mpilbm.outputs.spectra import COLUMNS, Shells, Waves
+from mpilbm.parallel import together
 from mpilbm.parallel.ranks import local_rank
 from mpilbm.storage.background import THREADS
 from mpilbm.storage.planes import BLOCK_BYTES, blocks
@@ -43,7 +43,7 @@ def box_problems(case: "Case") -> list[str]:
 def host_bytes(case: "Case", planes: int, transfer: bool = False) -> int:
     """Bytes of the host during a transform: waves, and a block of columns or of planes.
 
-    An upper bound, checked with tracemalloc; `transfer`: see shells.with_transfer.
+    An upper bound, checked with tracemalloc; `transfer`: see with_transfer.
     """
     D, (all_planes, rows, nx) = case.dimensions, case.shape
     columns = rows * (nx // 2 + 1)

@@ -1,6 +1,6 @@
 """Describes this installation: its versions and devices, missing parts, and how to add them.
 
-Libraries that may crash or hang when loaded (MPI, HDF5, CUDA) are queried in child processes.
+Libraries that may crash or hang when loaded (MPI, HDF5, CUDA) are queried in child machine.
 """
 
 import os
@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from mpilbm import __version__
-from mpilbm.core.machine import processes
+from mpilbm.core import machine
 from mpilbm.core.units import counted
 from mpilbm.run.preflight.devices import SECONDS, Fact, ask, version
 
@@ -105,7 +105,7 @@ def shared_memory(library: str) -> list[Fact]:
 
 def launcher(library: str) -> Fact:
     """The mpirun in PATH, and whether it belongs to the MPI library."""
-    path = processes.locate("mpirun") or processes.locate("mpiexec")
+    path = machine.locate("mpirun") or machine.locate("mpiexec")
     beside = shutil.which("mpirun", path=os.path.dirname(sys.executable))
     fix = (
         f"use {beside}" if beside else "put the folder of the mpirun of this library first in PATH"
@@ -179,7 +179,7 @@ def caches() -> list[Fact]:
 
 def _first_lines(command: list[str]) -> list[str]:
     try:
-        done = processes.run(command, timeout=SECONDS)
+        done = machine.run(command, timeout=SECONDS)
     except (OSError, subprocess.TimeoutExpired):
         return []
     return done.stdout.splitlines()

@@ -8,8 +8,7 @@ import numpy as np
 
 from mpilbm.core.errors import NonFiniteError
 from mpilbm.outputs import number_of_cells
-from mpilbm.parallel.agree import on_root, together
-from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel import Communicator, on_root, together
 from mpilbm.run.preflight.rank_memory import halo_bytes
 from mpilbm.run.setup import build_solver
 

@@ -12,16 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from mpilbm.case.case import load_case, parse_case
-from mpilbm.case.overrides import override
+from mpilbm.case.typed_keys import override
 from mpilbm.core.errors import CaseError, CommandError, NonFiniteError
 from mpilbm.core.registry import UnknownName, find, names
-from mpilbm.parallel import slabs
-from mpilbm.parallel.agree import together
-from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel import Communicator, slabs, together
 from mpilbm.run.progress import say
 from mpilbm.run.setup import open_device
 from mpilbm.solver import memory_plan
-from mpilbm.view.bench.boxes import (
+from mpilbm.view.bench import (
     EARLIER_PRECISIONS,
     MASK,
     PRECISIONS,

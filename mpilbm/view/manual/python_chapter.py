@@ -15,8 +15,8 @@ from typing import Any
 import mpilbm
 from mpilbm import Simulation
 from mpilbm.view.manual.pages import FOLDER
+from mpilbm.view.results import Run
 from mpilbm.view.results.fields import Series
-from mpilbm.view.results.run import Run
 from mpilbm.view.results.tables import Table
 
 FILE = FOLDER / "python.md"

@@ -16,9 +16,9 @@ from pydantic.fields import FieldInfo
 
 from mpilbm.case.tables.case_file import CaseFile
 from mpilbm.case.tables.fluids import FluidTable
-from mpilbm.core.files.toml_text import inline, shown
 from mpilbm.core.formulas.parser import FUNCTIONS, NAMES
 from mpilbm.core.formulas.values import GivenVector, Value
+from mpilbm.core.printable import inline, shown
 from mpilbm.core.quantity import whole_type
 from mpilbm.core.registry import Parameters, find, names
 from mpilbm.view.manual.fields import allowed, code, example, quantity_of, tables_in, unit

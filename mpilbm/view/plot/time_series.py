@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from mpilbm.core.units import counted, lattice_text, si_text
-from mpilbm.outputs.drawing.figures import last_half, show_range
+from mpilbm.outputs.drawing import last_half, show_range
 from mpilbm.outputs.monitor import dimensions_of, si_columns
 from mpilbm.outputs.nusselt import supplied
 from mpilbm.storage.csv_log import COEFFICIENTS, short
+from mpilbm.view.plot import COLOURS, SINGLE, over_time, panels, plain_logarithms
 from mpilbm.view.plot.frequencies import Oscillation, oscillation
-from mpilbm.view.plot.panels import COLOURS, SINGLE, over_time, panels, plain_logarithms
 from mpilbm.view.plot.slices import FIELD_UNITS
-from mpilbm.view.results.run import Run
+from mpilbm.view.results import Run
 from mpilbm.view.results.tables import Table
 
 if TYPE_CHECKING:

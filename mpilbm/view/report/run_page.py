@@ -15,7 +15,7 @@ from mpilbm.core.units import counted, in_words
 from mpilbm.model.findings import NOTE
 from mpilbm.model.limits import LIKELY, POSSIBLY
 from mpilbm.outputs.core.summary import DONE
-from mpilbm.view.results.run import Run
+from mpilbm.view.results import Run
 from mpilbm.view.results.state import NOT_STARTED, RunState, duration, whole
 
 if TYPE_CHECKING:

@@ -18,12 +18,11 @@ from mpilbm.case.tables.case_file import CaseFile
 from mpilbm.case.typed_keys import converted
 from mpilbm.cli import cli
 from mpilbm.core.errors import CommandError
-from mpilbm.core.files.toml_text import inline
+from mpilbm.core.printable import inline
 from mpilbm.core.quantity import whole_type
 from mpilbm.core.registry import KINDS, as_json, find, names
 from mpilbm.core.units import Units
-from mpilbm.view.manual import fields, pages, reference, site
-from mpilbm.view.manual.layers import LAYERS
+from mpilbm.view.manual import LAYERS, fields, pages, reference, site
 
 ROOT = Path(__file__).parents[3]
 NAMES = sorted(path.stem for path in pages.FOLDER.glob("*.md"))

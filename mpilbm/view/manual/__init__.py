@@ -1,10 +1,9 @@
-"""The manual: its chapters, the command that shows them, and the generated reference.
+"""The manual: its chapters, the command that shows them, and their pages in HTML.
 
 The chapters are the Markdown files of this folder, installed with the program, so that
-`mpilbm manual` works without internet. `pages` finds and shows them, `reference` writes the
-chapter `case-file.md` from the tables of the case file, `site` builds the HTML pages. The folder
-may import the case file and lower layers; only the command line imports it. A newcomer adds a
-chapter here: a file `NAME.md` that begins with `# Title`, and its name in `pages.ORDER`.
+`mpilbm manual` works without internet. `pages` finds and shows them, `site` builds the HTML pages.
+`tools/manual` generates the chapters `case-file.md` and `python.md`. To add a chapter, add a file
+`NAME.md` that begins with `# Title`, and its name to `pages.ORDER`.
 """
 
 # A module imports only from its own folder and from folders above it in this list, which

@@ -94,7 +94,7 @@ def configuration(directory: Path) -> dict:
         "site_name": f"mpilbm {__version__}",
         "docs_dir": str(FOLDER),
         "site_dir": str(directory),
-        "exclude_docs": "*.py\n__pycache__/\ntemplates/",
+        "exclude_docs": "*.py\n__pycache__/",
         "strict": True,
         "nav": navigation(),
         "theme": {

@@ -22,9 +22,12 @@ from mpilbm.core.printable import inline
 from mpilbm.core.quantity import whole_type
 from mpilbm.core.registry import KINDS, as_json, find, names
 from mpilbm.core.units import Units
-from mpilbm.view.manual import LAYERS, fields, pages, reference, site
+from mpilbm.view.manual import LAYERS, pages, site
 
 ROOT = Path(__file__).parents[3]
+sys.path.insert(0, str(ROOT / "tools"))
+from chapters import case_file, keys  # noqa: E402
+
 NAMES = sorted(path.stem for path in pages.FOLDER.glob("*.md"))
 REQUIRED = {key for key, field in CaseFile.model_fields.items() if field.is_required()}
 FENCES = re.compile(r"^(`{3,}|~{3,})[ \t]*(\S*)([^\n]*)\n(.*?)^\1[ \t]*$", re.M | re.S)
@@ -141,8 +144,8 @@ def test_commands_are_found():
 
 
 def test_the_reference_is_what_the_models_give():
-    again = "write it again: python -m mpilbm.view.manual.reference"
-    assert reference.FILE.read_text(encoding="utf-8") == reference.chapter(), again
+    again = "write it again: tools/manual"
+    assert case_file.FILE.read_text(encoding="utf-8") == case_file.chapter(), again
 
 
 def keys_of(part) -> set[str]:
@@ -157,7 +160,7 @@ def keys_of(part) -> set[str]:
 
 
 def test_the_reference_has_every_key_of_the_schema():
-    text = reference.FILE.read_text(encoding="utf-8")
+    text = case_file.FILE.read_text(encoding="utf-8")
     rows = set(re.findall(r"^\| `(\w+)` \|", text, re.M))
     wanted = keys_of(schema()) - {"name"}
     assert len(wanted) > 80
@@ -166,13 +169,13 @@ def test_the_reference_has_every_key_of_the_schema():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_reference_has_every_name_and_its_keys(kind):
-    text = reference.FILE.read_text(encoding="utf-8")
+    text = case_file.FILE.read_text(encoding="utf-8")
     parts = re.split(r"^(##+ .*)$", text, flags=re.M)
     bodies = dict(zip(parts[1::2], parts[2::2], strict=True))
-    own = next(s for s in reference.sections() if s.table == kind)
-    common = bodies[f"## {reference.heading(own)}"]
+    own = next(s for s in case_file.sections() if s.table == kind)
+    common = bodies[f"## {case_file.heading(own)}"]
     for name in names(kind):
-        body = bodies[f"### {reference.KIND_TITLES[kind]} `{name}`"]
+        body = bodies[f"### {case_file.KIND_TITLES[kind]} `{name}`"]
         for key in find(kind, name).model_fields.keys() - {"name"}:
             assert f"| `{key}` |" in body + common, f"{name}.{key}"
 
@@ -180,8 +183,8 @@ def test_the_reference_has_every_name_and_its_keys(kind):
 def models():
     """Every model of a table in a case file."""
     found = [CaseFile]
-    for section in reference.sections():
-        found += reference.models(section.table)
+    for section in case_file.sections():
+        found += case_file.models(section.table)
     return found
 
 
@@ -191,7 +194,7 @@ def test_each_key_has_a_meaning_and_an_example_that_is_allowed(cls):
         if key == "name":
             continue
         assert field.description, f"{cls.__name__}.{key}: give the field a description"
-        example = {key: fields.example(key, field)}
+        example = {key: keys.example(key, field)}
         assert tomllib.loads(inline(example)[1:-1]) == as_plain(example)
         reading = Reading(Units(1, 1, 1), 1 / 3)
         value = converted(example[key], reading.convert, whole_type(field), key)
@@ -215,7 +218,7 @@ def test_contributing_shows_the_layers():
 
 
 def test_docstrings_become_markdown():
-    assert reference.escaped("f*_k = `a_b*` <s|h>") == r"f\*\_k = `a_b*` \<s\|h\>"
+    assert case_file.escaped("f*_k = `a_b*` <s|h>") == r"f\*\_k = `a_b*` \<s\|h\>"
 
 
 # The command

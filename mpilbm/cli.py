@@ -334,11 +334,11 @@ def watch(directory: Path, once: bool) -> None:
 @option("--html=DIR", "Write all chapters to this folder as pages with a search.", type=FILE)
 def manual(topic: str | None, html: Path | None) -> None:
     """Show a chapter of the manual, or list all chapters."""
-    from mpilbm.view.manual import pages, site
+    from mpilbm.view.manual import pages
 
     if html is not None:
-        page = site.build(html, topic)
-        report_files([f"{page}; its search needs a server: {site.SERVE} {html}"])
+        page = pages.build(html, topic)
+        report_files([f"{page}; its search needs a server: {pages.SERVE} {html}"])
     else:
         pages.show(topic)
 

@@ -209,7 +209,7 @@ class Output(Schedule, KernelNeeds, Budget):
     """
 
     # The complete names of its files, with <step>, <label>, <axes> or * for variable parts (see
-    # storage/own_files.py): --overwrite replaces these files only.
+    # storage/directory.py): --overwrite replaces these files only.
     files: ClassVar[tuple[str, ...]] = ()
     # Keys that say when or in which form it is written, but not what its files contain: a restart
     # that changes them continues the files. Those of base classes are added.

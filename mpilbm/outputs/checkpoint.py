@@ -31,7 +31,7 @@ from mpilbm.core.registry import register
 from mpilbm.outputs import Context, Kept, Output, PlaneCopies, number_of_cells
 from mpilbm.parallel import on_root
 from mpilbm.storage.background import Job
-from mpilbm.storage.own_files import existing
+from mpilbm.storage.directory import existing
 from mpilbm.storage.partial_file import dataset
 from mpilbm.storage.planes import Block, OwnFile, PlaneFile, PlaneFiles
 

@@ -8,8 +8,8 @@ import numpy as np
 from pydantic import Field
 
 from mpilbm.core.registry import register
+from mpilbm.outputs.samples import Head, SampleFile, image
 from mpilbm.outputs.samples.host import HostSampled, unit_of
-from mpilbm.outputs.samples.profiles import Head, SampleFile, image
 from mpilbm.outputs.samples.writer import Fields
 
 if TYPE_CHECKING:

@@ -9,8 +9,16 @@ from pydantic import Field
 from mpilbm.core.quantity import STEPS
 from mpilbm.core.registry import register
 from mpilbm.outputs import Context
-from mpilbm.outputs.samples import Averaged, Directions, FileSteps
-from mpilbm.outputs.samples.profiles import Head, SampleFile, image, plain, result_unit
+from mpilbm.outputs.samples import (
+    Averaged,
+    Directions,
+    FileSteps,
+    Head,
+    SampleFile,
+    image,
+    plain,
+    result_unit,
+)
 from mpilbm.outputs.samples.writer import DeviceSums, SampleWriter
 from mpilbm.physics.lattices import AXES
 from mpilbm.solver.fields.flow_statistics import Places, bytes_needed, numbers

@@ -21,11 +21,11 @@ from mpilbm.run.cell_fields import (
     require_count,
     require_function,
 )
-from mpilbm.run.interrupts import Calls, interruption, interrupts, undivided
 from mpilbm.run.march import Failure, March
 from mpilbm.run.progress import Say
 from mpilbm.run.set_field import Given, set_field
 from mpilbm.run.start import Request, start
+from mpilbm.run.stopping import Calls, interruption, interrupts, undivided
 from mpilbm.solver.step_times import Clock
 
 if TYPE_CHECKING:

@@ -18,9 +18,8 @@ from mpilbm.run.setup import build_solver
 from mpilbm.solids import diagnose, geometry_findings
 from mpilbm.solver.scalar_bounds import of_box
 from mpilbm.solver.step_times import Clock
-from mpilbm.storage.directory import RunDirectory
+from mpilbm.storage.directory import RunDirectory, existing
 from mpilbm.storage.file_system import spread
-from mpilbm.storage.own_files import existing
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case

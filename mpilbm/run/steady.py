@@ -18,7 +18,7 @@ from mpilbm.run.checks.alternation import Alternation
 from mpilbm.run.checks.speeds import Speeds
 from mpilbm.run.last_good import LastGood
 from mpilbm.storage.csv_log import Rows
-from mpilbm.storage.own_files import STEADY
+from mpilbm.storage.directory import STEADY
 
 if TYPE_CHECKING:
     from mpilbm.case.tables.case_file import Steady as Settings

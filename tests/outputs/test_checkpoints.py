@@ -15,7 +15,7 @@ from mpilbm.outputs.checkpoint import Checkpoint
 from mpilbm.outputs.core import next_multiple, restart
 from mpilbm.outputs.snapshot import Snapshot
 from mpilbm.solver.populations import Group
-from mpilbm.storage.own_files import existing
+from mpilbm.storage.directory import existing
 from mpilbm.storage.partial_file import PartialFile
 
 

@@ -15,7 +15,7 @@ import mpilbm
 from mpilbm.backends.cpu import compiler
 from mpilbm.core.machine import cache
 from mpilbm.outputs.core.tables import read
-from mpilbm.storage.own_files import existing
+from mpilbm.storage.directory import existing
 
 KINDS = [
     {"name": "picture", "every": 10},

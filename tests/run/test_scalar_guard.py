@@ -14,7 +14,7 @@ from mpilbm.run.checks import Alarm
 from mpilbm.run.simulation import Simulation
 from mpilbm.solver.scalar_bounds import Bounds
 from mpilbm.solver.solver import Solver
-from mpilbm.storage.own_files import existing
+from mpilbm.storage.directory import existing
 
 MANY = {"name": "value", "where": ["x-", "x+", "y-", "y+"]}
 

@@ -1,4 +1,4 @@
-"""This machine: kernel cache, child processes, command line, terminal, imports.
+"""This machine: kernel cache, child processes, command line, terminal.
 
 This module starts child processes, which never execute a file because it is in the current folder.
 Python imports modules from the current folder, and programs are searched there if PATH has an empty

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from mpilbm.core.errors import INTERRUPTED, CommandError, MpilbmError
-from mpilbm.core.machine import imports, terminal
+from mpilbm.core.errors import INTERRUPTED, CommandError, MpilbmError, import_problem
+from mpilbm.core.machine import terminal
 from mpilbm.core.printable import one_line
 
 RANK_VARIABLES = (
@@ -87,7 +87,7 @@ class CommandGroup(click.Group):
             terminal.print_error(str(error) or "interrupted")
             ctx.exit(getattr(error, "exit_code", INTERRUPTED))
         except Exception as error:
-            problem = imports.problem(error)
+            problem = import_problem(error)
             if problem is None or ctx.params["debug"]:
                 raise
             terminal.print_error(problem)

@@ -32,7 +32,7 @@ from mpilbm.outputs.checkpoint import (
 )
 from mpilbm.parallel import Communicator, on_root, together
 from mpilbm.parallel.slabs import Slab
-from mpilbm.storage.own_files import existing, step_in_name
+from mpilbm.storage.directory import existing, step_in_name
 from mpilbm.storage.planes import blocks
 
 if TYPE_CHECKING:

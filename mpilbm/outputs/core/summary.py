@@ -11,7 +11,7 @@ from mpilbm.core.files.file_digest import sealed
 from mpilbm.outputs import Context, number_of_cells
 from mpilbm.parallel import on_root
 from mpilbm.storage import whole
-from mpilbm.storage.own_files import SUMMARY
+from mpilbm.storage.directory import SUMMARY
 
 LONG = 5.0  # seconds of stepping after which the bandwidth of a copy is measured, too
 RUNNING, DONE = "running", "done"

@@ -23,7 +23,7 @@ from mpilbm.outputs.checkpoint import Checkpoint, CheckpointWriter
 from mpilbm.outputs.core.restart import opened
 from mpilbm.parallel import file_system_error, on_root, together
 from mpilbm.storage import whole
-from mpilbm.storage.own_files import DEFINITIONS, STEADY, expression
+from mpilbm.storage.directory import DEFINITIONS, STEADY, expression
 from mpilbm.storage.tables import set_aside
 
 if TYPE_CHECKING:

@@ -1,19 +1,203 @@
 """Samples of the flow: their sums, which checkpoints contain, and the files of their means."""
 
+import csv
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
 
+import numpy as np
 from pydantic import Field, field_validator
 
+from mpilbm import __version__
 from mpilbm.core.quantity import STEPS
-from mpilbm.core.units import counted
+from mpilbm.core.units import FIELDS, LATTICE_UNIT, VELOCITY, counted, field_unit
 from mpilbm.model.findings import SERIOUS, WARNING, Finding
 from mpilbm.outputs import Output
-from mpilbm.outputs.samples.profiles import Head, SampleFile
+from mpilbm.outputs.images import part as parts
+from mpilbm.outputs.images.vtkhdf import describe_image, file_shape, place
 from mpilbm.physics.lattices import AXES
+from mpilbm.storage import whole
+from mpilbm.storage.partial_file import Describe, dataset
 
 if TYPE_CHECKING:
+    import h5py
+
     from mpilbm.case.case import Case
+
+
+Shapes = dict[str, tuple[int, ...]]  # of datasets, or of fields at a place
+UnitOf = Callable[["Case", str], tuple[float, str]]  # SI value of the lattice unit, SI unit
+
+
+@dataclass(frozen=True, kw_only=True)
+class Head:
+    """The description of a profile.
+
+    axes          directions that are not averaged, in the order x, y, z
+    average       directions that are averaged
+    step, first   steps of the last and of the first sample
+    samples       number of samples
+    """
+
+    case: "Case"
+    axes: str
+    average: tuple[str, ...]
+    step: int
+    first: int
+    samples: int
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Cells along each direction that is not averaged."""
+        sizes = dict(zip(AXES, self.case.domain.size, strict=False))
+        return {axis: sizes[axis] for axis in self.axes}
+
+    @property
+    def units_of_places(self) -> dict[str, tuple[float, str]]:
+        """With [units] the SI value of the lattice unit, and its SI unit, along these."""
+        units = self.case.units
+        return dict.fromkeys(self.axes, (units.cell, "m")) if units else {}
+
+    @property
+    def pairs(self) -> list[str]:
+        """Names of the components of a stress."""
+        axes = AXES[: self.case.dimensions]
+        return [a + b for k, a in enumerate(axes) for b in axes[k:]]
+
+
+class Target(NamedTuple):
+    """A dataset of a file: the field of the profile from which it is made, and how."""
+
+    field: str
+    made: Callable[[np.ndarray], np.ndarray]
+
+
+Targets = dict[str, Target]  # by the path of the dataset
+
+
+class SampleFile(NamedTuple):
+    """A kind of file: its suffix, what creates its datasets, and how these are made of fields."""
+
+    suffix: str
+    describe: Describe
+    targets: Targets
+
+
+def result_unit(case: "Case", name: str) -> tuple[float, str]:
+    """The unit of a field of `statistics`; scalars keep theirs, a flux has it times m/s."""
+    if case.units and name in {f"flux_{label}" for label in case.labels}:
+        return case.units.unit(VELOCITY), "m/s"
+    return (1.0, "") if name not in FIELDS else field_unit(case.units, name)
+
+
+def plain(
+    head: Head, shapes: Shapes, unit: UnitOf, more: Callable[["h5py.File"], None]
+) -> SampleFile:
+    """HDF5 datasets of these shapes in lattice units, coordinates of cell centres, and attributes.
+
+    `more(file)` adds what belongs to one output.
+    """
+    case = head.case
+
+    def describe(file: "h5py.File") -> None:
+        for name, shape in shapes.items():
+            dataset(file, name, shape, np.float64)
+        for axis, cells in head.sizes.items():
+            file[axis] = np.arange(cells) + 0.5
+        if case.units:
+            units = {name: unit(case, name) for name in shapes}
+            for name, (value, text) in (units | head.units_of_places).items():
+                file[name].attrs["unit"], file[name].attrs[LATTICE_UNIT] = text, value
+        file.attrs["average"], file.attrs["directions"] = list(head.average), list(head.axes[::-1])
+        more(file)
+        file.attrs["samples"] = head.samples
+        file.attrs["first_step"], file.attrs["step"] = head.first, head.step
+        file.attrs["units"] = "lattice: cells, steps"
+        file.attrs["case"], file.attrs["version"] = case.toml, __version__
+
+    return SampleFile("h5", describe, {name: Target(name, np.asarray) for name in shapes})
+
+
+def image(head: Head, components: Shapes, unit: UnitOf) -> SampleFile:
+    """VTKHDF ImageData with cell data such as rho, u, reynolds_stress_xx; with [units] in SI.
+
+    An averaged direction has one cell, which is as long as the box. A vector has three components,
+    also in 2D. Each component of the stress is an array of its own.
+    """
+    case, sizes = head.case, head.sizes
+    shape = -1, 1 if case.dimensions == 2 else sizes.get("y", 1), sizes.get("x", 1)
+    targets: Targets = {}
+    for name, of_place in components.items():
+        value, _ = unit(case, name)
+        if name == "reynolds_stress":
+            for k, pair in enumerate(head.pairs):
+                made = partial(_component, shape=shape, unit=value, k=k)
+                targets[place(f"{name}_{pair}")] = Target(name, made)
+        else:
+            targets[place(name)] = Target(
+                name, partial(_field, shape=(*shape, *of_place), unit=value)
+            )
+
+    def describe(file: "h5py.File") -> None:
+        pairs = zip(AXES, case.domain.size, strict=False)
+        part = parts.whole(case, [1 if axis in head.axes else n for axis, n in pairs])
+        describe_image(file, case, head.step, {}, part)
+        for path, (name, _) in targets.items():
+            vector = (3,) if components[name] and name != "reynolds_stress" else ()
+            made = dataset(file, path, (*file_shape(case, part), *vector), np.float64)
+            value, text = unit(case, name)
+            if text:
+                made.attrs["unit"], made.attrs[LATTICE_UNIT] = text, value
+        origin = file["mpilbm"]
+        origin.attrs["average"], origin.attrs["samples"] = list(head.average), head.samples
+        origin.attrs["first_step"] = head.first
+
+    return SampleFile("vtkhdf", describe, targets)
+
+
+def _component(data: np.ndarray, shape: tuple[int, ...], unit: float, k: int) -> np.ndarray:
+    """Component k of a field in planes (n, rows, nx), times its unit."""
+    return data[..., k].reshape(shape) * unit
+
+
+def _field(data: np.ndarray, shape: tuple[int, ...], unit: float) -> np.ndarray:
+    """A scalar in planes (n, rows, nx), or a vector with three components, times its unit."""
+    data = data.reshape(shape) * unit
+    return np.pad(data, ((0, 0),) * 3 + ((0, 3 - shape[3]),)) if len(shape) > 3 else data
+
+
+def write_table(path: Path, head: Head, fields: dict[str, np.ndarray]) -> None:
+    """Write a profile of `statistics` of at most one axis as CSV, a row for each cell along it.
+
+    With [units] the same columns in SI follow.
+    """
+    axes = AXES[: head.case.dimensions]
+    stress = [f"<u_{a}' u_{b}'>" for a, b in map(tuple, head.pairs)]
+    names = {
+        "rho": (["rho"], ""),
+        "u": ([f"u_{axis}" for axis in axes], " (cells/step)"),
+        "reynolds_stress": (stress, " (cells^2/step^2)"),
+    }
+    for name, shape in head.case.in_samples.components.items():
+        of = [f"{name}_{axis}" for axis in axes] if shape else [name]
+        names.setdefault(name, (of, ""))
+    places = {axis: np.arange(cells) + 0.5 for axis, cells in head.sizes.items()}
+    names |= {axis: ([axis], " (cells)") for axis in places}
+    count = next((cells for cells in head.sizes.values()), 1)
+    values = {name: data.reshape(count, -1) for name, data in (places | fields).items()}
+    header = [one + names[key][1] for key in values for one in names[key][0]]
+    columns = list(values.values())
+    if head.case.units:
+        units = {key: result_unit(head.case, key) for key in fields} | head.units_of_places
+        header += [f"{one} ({units[key][1]})" for key in values for one in names[key][0]]
+        columns += [data * units[key][0] for key, data in values.items()]
+    with whole(path, newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(header)
+        table.writerows([map(repr, map(float, row)) for row in np.concatenate(columns, axis=1)])
 
 
 Directions = Annotated[

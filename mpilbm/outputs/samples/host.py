@@ -13,8 +13,7 @@ from mpilbm.backends import memory
 from mpilbm.core.units import DENSITY, VELOCITY
 from mpilbm.outputs import Context, PlaneCopies
 from mpilbm.outputs.core.scheduled import Scheduled
-from mpilbm.outputs.samples import Averaged, Directions, FileSteps
-from mpilbm.outputs.samples.profiles import Head, SampleFile, plain
+from mpilbm.outputs.samples import Averaged, Directions, FileSteps, Head, SampleFile, plain
 from mpilbm.outputs.samples.writer import Fields, HostPlanes, SampleWriter
 from mpilbm.parallel import together
 from mpilbm.parallel.ranks import local_rank

@@ -19,14 +19,15 @@ from mpilbm.run.preflight.devices import SECONDS, Fact, ask, version
 
 PACKAGES = ("numpy", "sympy", "pydantic", "mpi4py", "h5py")
 PACKAGE_QUESTION = """
-from mpilbm.core.machine import imports
+from mpilbm.core import errors
 try:
     import {0} as package
-    folder = imports.from_pythonpath().get("{0}")
+    folder = errors.from_pythonpath().get("{0}")
     place = f" from {{folder}}, a folder of PYTHONPATH" if folder else ""
     found = package.__version__ + place, ""
 except Exception as error:
-    found = imports.explained(error) or (f"cannot be imported: {{error!r}}", "pip install {0}")
+    unknown = f"cannot be imported: {{error!r}}", "pip install {0}"
+    found = errors.explained_import(error) or unknown
 print("{0}", found[0].removeprefix("{0} "), found[1], sep="\t")
 """
 MPI_QUESTION = """

@@ -23,7 +23,7 @@ from mpilbm.core.units import counted
 from mpilbm.parallel import Communicator, on_root
 from mpilbm.parallel.launcher import without_launcher
 from mpilbm.storage import replaced, require_replaceable
-from mpilbm.storage.own_files import SUMMARY
+from mpilbm.storage.directory import SUMMARY
 from mpilbm.view.bench import SINGLE
 from mpilbm.view.bench.variants import (
     Row,

@@ -1,7 +1,7 @@
 """The manual: its chapters, the command that shows them, and their pages in HTML.
 
 The chapters are the Markdown files of this folder, installed with the program, so that
-`mpilbm manual` works without internet. `pages` finds and shows them, `site` builds the HTML pages.
+`mpilbm manual` works without internet. `pages` finds and shows them, and builds the HTML pages.
 `tools/manual` generates the chapters `case-file.md` and `python.md`. To add a chapter, add a file
 `NAME.md` that begins with `# Title`, and its name to `pages.ORDER`.
 """

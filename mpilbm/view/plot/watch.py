@@ -20,7 +20,7 @@ from mpilbm.outputs.core.summary import RUNNING
 from mpilbm.outputs.core.tables import read
 from mpilbm.outputs.drawing import shown_range
 from mpilbm.storage.csv_log import COEFFICIENTS, short
-from mpilbm.storage.own_files import STEADY, SUMMARY
+from mpilbm.storage.directory import STEADY, SUMMARY
 from mpilbm.storage.tables import BEFORE
 from mpilbm.view.results.state import RunState, state_of
 from mpilbm.view.results.tables import last_rows

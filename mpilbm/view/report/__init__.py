@@ -14,8 +14,7 @@ from mpilbm.core.printable import several_lines
 from mpilbm.core.units import counted
 from mpilbm.outputs.drawing import default_style, require_matplotlib, svg
 from mpilbm.storage import replaced
-from mpilbm.storage.directory import make_folder
-from mpilbm.storage.own_files import REPORT, owned
+from mpilbm.storage.directory import REPORT, make_folder, owned
 from mpilbm.view.report import run_page
 from mpilbm.view.report.scaling_figures import draw
 from mpilbm.view.report.scaling_series import Row, Series, network, read, series

@@ -18,7 +18,7 @@ from mpilbm.core.errors import CommandError
 from mpilbm.core.files.file_digest import DamagedJsonError, unsealed
 from mpilbm.core.printable import one_line
 from mpilbm.outputs.core.summary import DONE
-from mpilbm.storage.own_files import SUMMARY, owned
+from mpilbm.storage.directory import SUMMARY, owned
 from mpilbm.storage.tables import BEFORE
 from mpilbm.view.results.fields import SOLID, Region, Series
 from mpilbm.view.results.state import RunState, state_of

@@ -22,7 +22,7 @@ from mpilbm.core.printable import inline
 from mpilbm.core.quantity import whole_type
 from mpilbm.core.registry import KINDS, as_json, find, names
 from mpilbm.core.units import Units
-from mpilbm.view.manual import LAYERS, pages, site
+from mpilbm.view.manual import LAYERS, pages
 
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -300,21 +300,21 @@ def test_the_menu_has_every_chapter_once():
             (value,) = entry.values()
             yield from files(value) if isinstance(value, list) else [value.removesuffix(".md")]
 
-    assert list(files(site.navigation())) == list(pages.ORDER)
+    assert list(files(pages.navigation())) == list(pages.ORDER)
 
 
 def test_a_folder_with_files_is_refused(tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(CommandError, match="holds files; name a new or empty folder"):
-        site.build(tmp_path)
+        pages.build(tmp_path)
     with pytest.raises(CommandError, match="is a file"):
-        site.build(tmp_path / "mine.txt")
+        pages.build(tmp_path / "mine.txt")
     assert (tmp_path / "mine.txt").read_text() == "mine"
 
 
 def test_a_topic_with_html_is_refused(tmp_path):
     with pytest.raises(CommandError, match="writes all chapters; remove 'units'"):
-        site.build(tmp_path / "html", "units")
+        pages.build(tmp_path / "html", "units")
 
 
 def test_without_mkdocs_the_error_says_what_to_install(tmp_path, monkeypatch):

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_ori
 
 from pydantic.fields import FieldInfo
 
+from chapters import slug
 from chapters.keys import allowed, code, example, quantity_of, tables_in, unit
 from mpilbm.case.tables.case_file import CaseFile
 from mpilbm.case.tables.fluids import FluidTable
@@ -21,7 +22,7 @@ from mpilbm.core.formulas.values import GivenVector, Value
 from mpilbm.core.printable import inline, shown
 from mpilbm.core.quantity import whole_type
 from mpilbm.core.registry import Parameters, find, names
-from mpilbm.view.manual.pages import FOLDER, slug
+from mpilbm.view.manual.pages import FOLDER
 
 FILE = FOLDER / "case-file.md"
 TEMPLATE = Path(__file__).with_name("case-file.md")  # of its introduction

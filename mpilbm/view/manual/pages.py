@@ -9,7 +9,6 @@ import logging
 import re
 import shutil
 import sys
-import unicodedata
 from difflib import get_close_matches
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -55,8 +54,7 @@ ORDER = (
 )
 WIDTH = 100, 140  # characters of a line: in a file or pipe, and at most on a terminal
 
-_FENCE = re.compile(r"^(`{3,}|~{3,})[^\n]*\n.*?^\1[`~]*[ \t]*$", re.M | re.S)
-_HEADING = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t]*#*$", re.M)
+FENCE = re.compile(r"^(`{3,}|~{3,})[^\n]*\n.*?^\1[`~]*[ \t]*$", re.M | re.S)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
 # [text](chapter.md#section) and [text](#section), but no picture ![text](file)
 _LINKED = r"\[((?:`[^`]*`|[^\]`])+)\]"
@@ -82,34 +80,11 @@ class Chapter(NamedTuple):
         paragraph = " ".join(body.partition("\n\n")[0].split())
         return plain(_SENTENCE.split(paragraph, maxsplit=1)[0])
 
-    @property
-    def anchors(self) -> list[str]:
-        """Names of the sections, as the pages in HTML call them: repeated ones with _1, _2, …"""
-        found: list[str] = []
-        for match in _HEADING.finditer(without_code(self.text)):
-            base = name = slug(plain(match[2]))
-            number = 0
-            while name in found:
-                name = f"{base}_{(number := number + 1)}"
-            found.append(name)
-        return found
-
 
 def plain(text: str) -> str:
     """Markdown of one line as text: links and marks of code and emphasis removed."""
     text = re.sub(rf"!?{_LINKED}\([^)]*\)", r"\1", text)
     return re.sub(r"\\([^\w\s])", r"\1", re.sub(r"(?<!\\)[`*]", "", text))
-
-
-def without_code(text: str) -> str:
-    """The text with its fenced code blocks made empty, line by line."""
-    return _FENCE.sub(lambda block: "\n" * block[0].count("\n"), text)
-
-
-def slug(title: str) -> str:
-    """The anchor of a heading, as Python-Markdown makes it."""
-    ascii_only = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
-    return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", ascii_only).strip().lower())
 
 
 def chapters() -> list[Chapter]:
@@ -188,7 +163,7 @@ def rendered(text: str, colours: bool) -> str:
 def for_terminal(text: str) -> str:
     """The text without addresses of links: links to chapters name the chapter."""
     parts, last = [], 0
-    for block in [*_FENCE.finditer(text), None]:
+    for block in [*FENCE.finditer(text), None]:
         prose = text[last : block.start() if block else len(text)]
         prose = _CHAPTER_LINK.sub(r"\1 (chapter `\2`)", prose)
         parts.append(_SECTION_LINK.sub(r"\1", prose))

@@ -26,7 +26,7 @@ from mpilbm.view.manual import LAYERS, pages
 
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "tools"))
-from chapters import case_file, keys  # noqa: E402
+from chapters import anchors, case_file, keys, without_code  # noqa: E402
 
 NAMES = sorted(path.stem for path in pages.FOLDER.glob("*.md"))
 REQUIRED = {key for key, field in CaseFile.model_fields.items() if field.is_required()}
@@ -58,7 +58,7 @@ def test_a_chapter_begins_with_its_title_and_a_sentence(name):
     assert re.match(r"# [^\n]+\n\n\S", chapter.text)
     assert 20 <= len(chapter.summary) <= 200
     assert not chapter.summary.startswith(("#", "|", "-", "```"))
-    headings = re.findall(r"^# ", pages.without_code(chapter.text), re.M)
+    headings = re.findall(r"^# ", without_code(chapter.text), re.M)
     assert len(headings) == 1, "one title, the first line"
 
 
@@ -66,7 +66,7 @@ def test_a_chapter_begins_with_its_title_and_a_sentence(name):
 def test_links_lead_somewhere(name):
     chapter = pages.read(name)
     code = re.compile(r"(?<!\\)(`+)(?!`).*?(?<!`)\1(?!`)", re.S)
-    for target in LINKS.findall(code.sub("", pages.without_code(chapter.text))):
+    for target in LINKS.findall(code.sub("", without_code(chapter.text))):
         if re.match(r"(https?|mailto):", target):
             continue
         file, _, anchor = target.partition("#")
@@ -74,13 +74,14 @@ def test_links_lead_somewhere(name):
         assert not file or (pages.FOLDER / file).is_file(), target
         if anchor:
             found = pages.read(file.removesuffix(".md")) if file else chapter
-            assert anchor in found.anchors, f"{target}; there are {', '.join(found.anchors)}"
+            known = anchors(found.text)
+            assert anchor in known, f"{target}; there are {', '.join(known)}"
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_lists_and_tables_follow_an_empty_line(name):
     """Otherwise the HTML pages show them as part of the paragraph, unlike a terminal."""
-    lines = pages.without_code(pages.read(name).text).split("\n")
+    lines = without_code(pages.read(name).text).split("\n")
     item = re.compile(r"([-*+]|\d+\.) ")
     for before, line in pairwise(lines):
         starts = bool(item.match(line)) and before and not before.startswith(" ")
@@ -108,7 +109,7 @@ def test_cases_in_a_chapter_are_right(name, tmp_path):
 
 def commands(text: str):
     """The words of each `mpilbm VERB …` in code."""
-    spans = re.findall(r"(?<!`)`([^`\n]+)`(?!`)", pages.without_code(text))
+    spans = re.findall(r"(?<!`)`([^`\n]+)`(?!`)", without_code(text))
     for part in [block for language, _, block in blocks(text) if language != "text"] + spans:
         joined = re.sub(r"\\\n\s*", " ", re.sub(r"(^|\s)#.*", "", part))
         for match in COMMANDS.finditer(joined):
@@ -287,8 +288,7 @@ def test_the_summary_is_the_first_sentence(text, summary):
 
 def test_anchors_are_those_of_python_markdown():
     text = "# Näme `a_b`: x\n\n## One\n\n```\n## no\n```\n\n## One\n\n## `[run.steady]`\n"
-    found = pages.Chapter("t", text).anchors
-    assert found == ["name-a_b-x", "one", "one_1", "runsteady"]
+    assert anchors(text) == ["name-a_b-x", "one", "one_1", "runsteady"]
 
 
 # The pages in HTML

@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, overload
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 
+from mpilbm.case.case import Case
 from mpilbm.case.given_objects import require_path
 from mpilbm.core.errors import MpilbmError, UsageError
 from mpilbm.core.units import TIME
@@ -27,9 +28,6 @@ from mpilbm.run.set_field import Given, set_field
 from mpilbm.run.start import Request, start
 from mpilbm.run.stopping import Calls, interruption, interrupts, undivided
 from mpilbm.solver.step_times import Clock
-
-if TYPE_CHECKING:
-    from mpilbm.case.case import Case
 
 CLOSED = "this simulation is closed; create another Simulation"
 
@@ -61,7 +59,7 @@ class Simulation:
 
     def __init__(
         self,
-        case: "Case",
+        case: Case,
         comm: Communicator | None = None,
         *,
         directory: Path | str | None = None,

@@ -13,8 +13,8 @@ import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from mpilbm.case.case import Case
 from mpilbm.case.initial_files import file_of
 from mpilbm.case.tables import LABEL
 from mpilbm.core import registry
@@ -25,10 +25,6 @@ from mpilbm.storage import PARTIAL, obstacle
 from mpilbm.storage.file_system import PROBE
 from mpilbm.storage.lock import LOCK, NO_LOCKS, FolderLock
 from mpilbm.storage.tables import BEFORE, ENDING, parts_of
-
-if TYPE_CHECKING:
-    from mpilbm.case.case import Case
-
 
 SUMMARY = "summary.json"
 STEADY = "steady.csv"  # the residuals of run.steady
@@ -195,7 +191,7 @@ class RunDirectory:
         self._aside = False  # whether they are in the subfolder
 
     def claim(
-        self, case: "Case", restart: str | Path | None = None, overwrite: bool = False
+        self, case: Case, restart: str | Path | None = None, overwrite: bool = False
     ) -> list[str]:
         """Create and lock the folder; returns notes for the user.
 
@@ -271,7 +267,7 @@ class RunDirectory:
             discard(self.path)
             self._aside = False
 
-    def _check_space(self, case: "Case", checkpoints: list[tuple[int, Path]]) -> None:
+    def _check_space(self, case: Case, checkpoints: list[tuple[int, Path]]) -> None:
         """CaseError unless the disk has room for the outputs after the newest checkpoint."""
         first = checkpoints[-1][0] if checkpoints else 0
         needed = disk_bytes(case, first)
@@ -306,7 +302,7 @@ class RunDirectory:
         self._lock.close()
 
 
-def _refuse_inputs(case: "Case", replaced: list[Path]) -> None:
+def _refuse_inputs(case: Case, replaced: list[Path]) -> None:
     """CaseError if the case reads a file that --overwrite would delete."""
     inputs = [
         (f"{fluid.initial.where}.file", fluid.initial.file and file_of(fluid.initial.file))
@@ -328,7 +324,7 @@ def _refuse_inputs(case: "Case", replaced: list[Path]) -> None:
             )
 
 
-def disk_bytes(case: "Case", first: int = 0) -> int:
+def disk_bytes(case: Case, first: int = 0) -> int:
     """Bytes that the outputs of a run from step `first` to its last will need."""
     last = max(first, case.run.steps)
     return sum(output.disk_bytes(case, output.times(first, last)) for output in case.outputs)

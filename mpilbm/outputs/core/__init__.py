@@ -4,17 +4,15 @@ This module says what a case asks of an output besides writing: its schedule, ke
 `Output` derives from these classes; a subclass overrides what differs from their defaults.
 """
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from mpilbm.case.case import Case
 from mpilbm.core.quantity import STEPS
 from mpilbm.core.registry import Parameters
 from mpilbm.core.units import counted
 from mpilbm.physics.boundaries import in_cells
-
-if TYPE_CHECKING:
-    from mpilbm.case.case import Case
 
 
 def next_multiple(step: int, every: int, last: int) -> int:
@@ -59,7 +57,7 @@ class KernelNeeds(Parameters):
     # Whether it needs the kernels of codegen.statistics.
     samples_flow: ClassVar[bool] = False
 
-    def bodies(self, case: "Case") -> tuple[int, ...]:
+    def bodies(self, case: Case) -> tuple[int, ...]:
         """Numbers of the bodies whose forces it needs."""
         return ()
 
@@ -73,11 +71,11 @@ class KernelNeeds(Parameters):
         """Whether it needs these parts for each cell next to a body; with `splits`."""
         return False
 
-    def scalars(self, case: "Case") -> tuple[int, ...]:
+    def scalars(self, case: Case) -> tuple[int, ...]:
         """Numbers of the scalars whose transport it needs, see solver/scalar_transport.py."""
         return ()
 
-    def kernels(self, case: "Case") -> tuple[str, ...]:
+    def kernels(self, case: Case) -> tuple[str, ...]:
         """The roles of optional kernels that it needs; others are compiled when first used."""
         return ()
 
@@ -85,42 +83,42 @@ class KernelNeeds(Parameters):
 class Budget(Parameters):
     """The bytes that an output needs on the disk, the device and the host; by default none."""
 
-    def disk_bytes(self, case: "Case", times: int) -> int:
+    def disk_bytes(self, case: Case, times: int) -> int:
         """Upper bound of the bytes on the disk after it is written `times` times."""
         return 0
 
-    def kept_bytes(self, case: "Case") -> int:
+    def kept_bytes(self, case: Case) -> int:
         """Bytes that it adds to each checkpoint."""
         return 0
 
-    def device_bytes(self, case: "Case", planes: int) -> int:
+    def device_bytes(self, case: Case, planes: int) -> int:
         """Bytes of its own device memory on a rank with `planes` planes."""
         return 0
 
-    def host_bytes(self, case: "Case", planes: int) -> int:
+    def host_bytes(self, case: Case, planes: int) -> int:
         """Bytes of its own memory on the host on a rank with `planes` planes."""
         return 0
 
-    def stages(self, case: "Case") -> bool:
+    def stages(self, case: Case) -> bool:
         """Whether it needs the memory of `Context.copies`, which all outputs share."""
         return False
 
-    def staged_bytes(self, case: "Case") -> int:
+    def staged_bytes(self, case: Case) -> int:
         """Bytes of a plane of its values in this memory, besides fields and populations."""
         return 0
 
 
-def largest_plane(case: "Case") -> int:
+def largest_plane(case: Case) -> int:
     """The largest `staged_bytes` of the outputs of a case."""
     return max((output.staged_bytes(case) for output in case.outputs), default=0)
 
 
-def chosen_bodies(case: "Case", labels: tuple[str, ...]) -> tuple[int, ...]:
+def chosen_bodies(case: Case, labels: tuple[str, ...]) -> tuple[int, ...]:
     """Numbers of the bodies with these labels; without labels of all."""
     return tuple(k for k, body in enumerate(case.bodies) if not labels or body.label in labels)
 
 
-def parts_problems(case: "Case", bodies: tuple[int, ...], key: str) -> list[str]:
+def parts_problems(case: Case, bodies: tuple[int, ...], key: str) -> list[str]:
     """Bodies that act in cells, of whose forces only the sum is known; `key`: what needs parts."""
     labels = [case.bodies[k].label for k in bodies if k in in_cells(case)]
     return [
@@ -130,7 +128,7 @@ def parts_problems(case: "Case", bodies: tuple[int, ...], key: str) -> list[str]
     ]
 
 
-def body_problems(case: "Case", labels: tuple[str, ...]) -> list[str]:
+def body_problems(case: Case, labels: tuple[str, ...]) -> list[str]:
     """Unknown labels in the key `body` of an output, and a case without bodies."""
     known = [body.label for body in case.bodies]
     allowed = ", ".join(known) or "none, the case has no [[body]]"

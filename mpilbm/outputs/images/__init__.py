@@ -3,25 +3,22 @@
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from mpilbm.case.case import Case
 from mpilbm.outputs import Context
 from mpilbm.outputs.images.part import Group, Part, plane_sums
+from mpilbm.physics.lattices import Lattice
 from mpilbm.solver.fields.point_fields import PointSource
 from mpilbm.solver.fields.staging import Copies
-
-if TYPE_CHECKING:
-    from mpilbm.case.case import Case
-    from mpilbm.physics.lattices import Lattice
-
 
 # Components in files: a vector has three there, also in two dimensions.
 COMPONENTS = {"rho": 1, "u": 3, "vorticity": 3, "q_criterion": 1}
 
 
-def field_problems(names: tuple[str, ...], case: "Case") -> list[str]:
+def field_problems(names: tuple[str, ...], case: Case) -> list[str]:
     """Names that are not fields of a flow, or none."""
     own = case.own_fields
     fields = (*COMPONENTS, *own)
@@ -35,7 +32,7 @@ def field_problems(names: tuple[str, ...], case: "Case") -> list[str]:
 
 
 def filled(
-    lattice: "Lattice",
+    lattice: Lattice,
     values: np.ndarray,
     solid: np.ndarray,
     plane: int,
@@ -97,7 +94,7 @@ SPARSE = 8  # a part with at most 1/8 of the cells of its planes is computed cel
 Fields = dict[str, np.ndarray]
 
 
-def is_sparse(case: "Case", part: Part) -> bool:
+def is_sparse(case: Case, part: Part) -> bool:
     """Whether the part has so few cells of its planes that these are computed one by one."""
     stored = case.shape[1] * case.shape[2]
     cells = part.rows.count * part.x.count * part.rows.stride * part.x.stride

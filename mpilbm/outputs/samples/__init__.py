@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from mpilbm import __version__
+from mpilbm.case.case import Case
 from mpilbm.core.quantity import STEPS
 from mpilbm.core.units import FIELDS, LATTICE_UNIT, VELOCITY, counted, field_unit
 from mpilbm.model.findings import SERIOUS, WARNING, Finding
@@ -25,11 +26,9 @@ from mpilbm.storage.partial_file import Describe, dataset
 if TYPE_CHECKING:
     import h5py
 
-    from mpilbm.case.case import Case
-
 
 Shapes = dict[str, tuple[int, ...]]  # of datasets, or of fields at a place
-UnitOf = Callable[["Case", str], tuple[float, str]]  # SI value of the lattice unit, SI unit
+UnitOf = Callable[[Case, str], tuple[float, str]]  # SI value of the lattice unit, SI unit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +41,7 @@ class Head:
     samples       number of samples
     """
 
-    case: "Case"
+    case: Case
     axes: str
     average: tuple[str, ...]
     step: int
@@ -86,7 +85,7 @@ class SampleFile(NamedTuple):
     targets: Targets
 
 
-def result_unit(case: "Case", name: str) -> tuple[float, str]:
+def result_unit(case: Case, name: str) -> tuple[float, str]:
     """The unit of a field of `statistics`; scalars keep theirs, a flux has it times m/s."""
     if case.units and name in {f"flux_{label}" for label in case.labels}:
         return case.units.unit(VELOCITY), "m/s"
@@ -243,14 +242,14 @@ class Averaged(Output):
         """The number of samples in a run of `last` steps."""
 
     @abstractmethod
-    def part_of_names(self, case: "Case") -> str:
+    def part_of_names(self, case: Case) -> str:
         """The part of the names of files and of the group in checkpoints after `name`."""
 
     @abstractmethod
     def kinds(self, head: Head) -> list[SampleFile]:
         """The kinds of files."""
 
-    def has_table(self, case: "Case") -> bool:
+    def has_table(self, case: Case) -> bool:
         """Whether the fields of `statistics` are also written as a table."""
         return False
 
@@ -258,11 +257,11 @@ class Averaged(Output):
         """The directions that are not averaged, like "y"; "" if all are."""
         return "".join(axis for axis in AXES[:dimensions] if axis not in self.average)
 
-    def along(self, case: "Case") -> tuple[bool, bool]:
+    def along(self, case: Case) -> tuple[bool, bool]:
         """Whether the rows of a plane, and x, are averaged; in 2D a plane has only one row."""
         return case.dimensions == 2 or "y" in self.average, "x" in self.average
 
-    def over_planes(self, case: "Case") -> bool:
+    def over_planes(self, case: Case) -> bool:
         """Whether planes are averaged."""
         return AXES[case.dimensions - 1] in self.average
 
@@ -274,7 +273,7 @@ class Averaged(Output):
         """The number of samples (not of files), in words."""
         return f"{counted(self.samples(last), 'sample')}, every {self.every}"
 
-    def problems(self, case: "Case") -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """A direction that does not exist, files between samples."""
         found = super().problems(case)
         if case.dimensions == 2 and "z" in self.average:
@@ -286,14 +285,14 @@ class Averaged(Output):
             )
         return found
 
-    def row_problems(self, case: "Case", what: str) -> list[str]:
+    def row_problems(self, case: Case, what: str) -> list[str]:
         """Rows of a staggered lattice that are not averaged; `what`: what they lack."""
         if not case.lattice.staggered or "x" in self.average:
             return []
         stores = f"{case.lattice.name} stores every other node of a row"
         return [f"average: {stores}, so that only rows have {what}; add 'x'"]
 
-    def warnings(self, case: "Case") -> list[Finding]:
+    def warnings(self, case: Case) -> list[Finding]:
         """No sample, or only one."""
         steps, samples = case.run.steps, self.samples(case.run.steps)
         if samples > 1 or not steps:

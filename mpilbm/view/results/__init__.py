@@ -8,26 +8,23 @@ import tomllib
 from functools import cached_property
 from os.path import isdir  # False for a name that is too long
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from mpilbm.case.case import Case
 from mpilbm.case.given_objects import require_path
 from mpilbm.case.tables import MOST_TITLE
 from mpilbm.core.errors import CommandError
 from mpilbm.core.files.file_digest import DamagedJsonError, unsealed
 from mpilbm.core.printable import one_line
+from mpilbm.core.units import Units
 from mpilbm.outputs.core.summary import DONE
 from mpilbm.storage.directory import SUMMARY, owned
 from mpilbm.storage.tables import BEFORE
 from mpilbm.view.results.fields import SOLID, Region, Series
 from mpilbm.view.results.state import RunState, state_of
 from mpilbm.view.results.tables import AXES, Profile, Table, read_means, read_profile, read_table
-
-if TYPE_CHECKING:
-    from mpilbm.case.case import Case
-    from mpilbm.core.units import Units
-
 
 SNAPSHOT = "snapshot"
 STEPPED = re.compile(r"(?P<name>.+)_(?P<step>[0-9]{9,18})\.(vtkhdf|h5)")
@@ -93,7 +90,7 @@ class Run:
         return [] if complete else [f"the run is not complete: {state.sentence}"]
 
     @cached_property
-    def case(self) -> "Case":
+    def case(self) -> Case:
         """The case as it was run, with the names of its input files in place of their content.
 
         Of arrays and functions of a Python program it has the references.
@@ -124,7 +121,7 @@ class Run:
         return one_line(self.summary.get("title") or self.directory.name, MOST_TITLE)
 
     @property
-    def units(self) -> "Units | None":
+    def units(self) -> Units | None:
         """The SI values of the lattice units; None without [units]."""
         return self.case.units
 

@@ -10,16 +10,15 @@ from mpilbm.case.initial_fields import InitialFields
 from mpilbm.case.model import Case, Scalar
 from mpilbm.case.tables.case_file import CaseFile
 from mpilbm.case.tables.scalars import USUAL, ScalarTable, lattices
-from mpilbm.core.files.input_text import is_number
-from mpilbm.core.files.toml_text import shown
+from mpilbm.core.files import is_number
 from mpilbm.core.formulas.parser import Formula, FormulaError
 from mpilbm.core.formulas.values import FieldValue, names_in
+from mpilbm.core.printable import shown
 from mpilbm.core.quantity import VISCOSITY
 from mpilbm.core.registry import find, make, names
 from mpilbm.core.units import counted, tau_from_viscosity
 from mpilbm.layouts.formats import LARGEST_HALF
-from mpilbm.physics.scalars.boundaries import ScalarBoundary
-from mpilbm.physics.scalars.boundaries.conjugate import Conducting, Conjugate
+from mpilbm.physics.scalars.boundaries import Conducting, Conjugate, ScalarBoundary
 
 MOST_CONDUCTORS = 255  # bodies that conduct; the number of a material is one byte
 MOST = 1e300  # a diffusivity that the checks refuse, in place of an infinite one

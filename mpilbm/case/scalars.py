@@ -18,7 +18,8 @@ from mpilbm.core.quantity import VISCOSITY
 from mpilbm.core.registry import find, make, names
 from mpilbm.core.units import counted, tau_from_viscosity
 from mpilbm.layouts.formats import LARGEST_HALF
-from mpilbm.physics.scalars.boundaries import Conducting, Conjugate, ScalarBoundary
+from mpilbm.physics.scalars.boundaries import ScalarBoundary
+from mpilbm.physics.scalars.boundaries.conjugate import Conducting, Conjugate
 
 MOST_CONDUCTORS = 255  # bodies that conduct; the number of a material is one byte
 MOST = 1e300  # a diffusivity that the checks refuse, in place of an infinite one

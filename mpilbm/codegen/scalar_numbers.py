@@ -4,7 +4,7 @@ from mpilbm.core.registry import make
 from mpilbm.layouts.grid import Grid, byte_grid
 from mpilbm.model.case import Case, Scalar
 from mpilbm.physics.forcing import Forcing
-from mpilbm.physics.scalars.boundaries import Conjugate
+from mpilbm.physics.scalars.boundaries.conjugate import Conjugate
 
 MATERIAL = "material"  # array of the material of each cell: 0, or 1 + index in case.conductors
 COLUMNS = ("capacity", "conducts")  # of a table of materials, before the rates

@@ -28,7 +28,7 @@ from pydantic_core import CoreSchema, core_schema
 from mpilbm.core.errors import MpilbmError, PluginError
 from mpilbm.core.printable import shown
 
-PACKAGES = {  # kind -> the package whose modules, or the module that, registers its classes
+PACKAGES = {  # kind -> the package whose modules register its classes
     "lattices": "physics.lattices",
     "equilibria": "physics.equilibria",
     "collisions": "physics.collisions",
@@ -137,23 +137,18 @@ def _load(kind: str) -> None:
 
 @cache
 def _load_own(kind: str) -> None:
-    for module in _modules(kind):
-        importlib.import_module(module)
+    package = f"mpilbm.{PACKAGES[kind]}"
+    for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
+        importlib.import_module(f"{package}.{module.name}")
 
 
 @cache
 def _load_module(kind: str, name: str) -> None:
     """Import the module of a kind that has the name of a class in lower case, if there is one."""
-    module = f"mpilbm.{PACKAGES[kind]}.{name.lower()}"
-    if module in _modules(kind):
-        importlib.import_module(module)
-
-
-def _modules(kind: str) -> list[str]:
-    """The modules of the package of a kind, which is imported; none if it is a module itself."""
     package = importlib.import_module(f"mpilbm.{PACKAGES[kind]}")
-    found = pkgutil.iter_modules(getattr(package, "__path__", ()))
-    return [f"{package.__name__}.{module.name}" for module in found]
+    module = name.lower()
+    if any(found.name == module for found in pkgutil.iter_modules(package.__path__)):
+        importlib.import_module(f"{package.__name__}.{module}")
 
 
 @cache

@@ -23,7 +23,7 @@ class Snapshot(Strided):
     Differences are central, and one-sided next to a wall or a solid; both are 0 in solids.
     If the case has bodies, a field `solid` is added, which is 1 in their cells. The file contains
     all nodes of the box, or those of `box`: the nodes that a staggered lattice (D3Q13) does not
-    store are means of their neighbours, see `filled` in outputs/images. With `stride` a block
+    store are means of their neighbours, see outputs/images/__init__.py. With `stride` a block
     without fluid cells has rho = 1 and u = 0 and is solid.
 
     `snapshot.vtkhdf.series` lists the files with their times; ParaView opens it as one time series.

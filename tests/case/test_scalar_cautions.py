@@ -6,7 +6,8 @@ from support.scalars import carried, flow
 from mpilbm.case.case import parse_case
 from mpilbm.case.case_findings import of_case
 from mpilbm.core.errors import CaseError
-from mpilbm.physics.scalars.collisions import ScalarCollision, ScalarTRT
+from mpilbm.physics.scalars.collisions import ScalarCollision
+from mpilbm.physics.scalars.collisions.trt import ScalarTRT
 
 
 def notes(lattice="D2Q5", **scalar) -> list[str]:

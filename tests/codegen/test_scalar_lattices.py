@@ -6,7 +6,7 @@ from support.scalars import carried
 
 from mpilbm.case.case import Case, parse_case
 from mpilbm.codegen import programs
-from mpilbm.physics.scalars.boundaries import GivenFlux
+from mpilbm.physics.scalars.boundaries.flux import GivenFlux
 
 
 class OfTheFlow(GivenFlux):

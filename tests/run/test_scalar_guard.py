@@ -8,7 +8,7 @@ from support.runs import run_case, summary
 
 from mpilbm.core.errors import NonFiniteError
 from mpilbm.model.findings import WARNING, Finding
-from mpilbm.physics.scalars.boundaries import ScalarOutflow
+from mpilbm.physics.scalars.boundaries.outflow import ScalarOutflow
 from mpilbm.run import steady
 from mpilbm.run.checks import Alarm
 from mpilbm.run.simulation import Simulation

@@ -1,69 +1,12 @@
-"""Collisions of the populations of a scalar.
-
-To add one, add a class derived from `ScalarCollision` with
-`@register("scalar_collisions", name)` that defines `rates` and `relax`.
-"""
-
-from typing import Any, ClassVar
+"""Two relaxation rates of a scalar: the odd one gives the diffusivity."""
 
 from pydantic import Field
 
-from mpilbm.core.registry import Parameters, register
-from mpilbm.core.units import omega_from_viscosity
+from mpilbm.core.registry import register
 from mpilbm.model.expressions import Expression, Populations
 from mpilbm.physics.algebra import by_parity
 from mpilbm.physics.lattices import Lattice
-
-
-class ScalarCollision(Parameters):
-    """A collision g* = g + S - R(g - geq(phi, u) + S/2) with a linear relaxation R.
-
-    g are the incoming populations of a scalar, g* the outgoing ones; S_i = w_i S is the source,
-    and phi = sum_i g_i + S/2. R conserves phi.
-    """
-
-    numbers: ClassVar[tuple[str, ...]] = ()  # fields that are arguments of the kernel
-
-    def structure(self) -> dict[str, Any]:
-        """The properties that determine the kernel text: all fields except kernel arguments."""
-        return self.model_dump(exclude=set(self.numbers))
-
-    def rates(self, diffusivity: float, lattice: Lattice) -> dict[str, float]:
-        """Relaxation rates by name; `diffusivity` in lattice units."""
-        raise NotImplementedError
-
-    def caution(self, diffusivity: float, lattice: Lattice) -> str:
-        """A sentence about values that may be inaccurate at this diffusivity; empty: none."""
-        return ""
-
-    def remedy(self, lattice: Lattice, periodic: bool) -> str:
-        """Changes of the case that avoid what `caution` reports; empty: it contains them.
-
-        `periodic`: whether the box has no faces and no bodies.
-        """
-        return ""
-
-    def relax(self, lattice: Lattice, d: Populations, *_: Any, **rates: Any) -> list[Expression]:
-        """Return R(d), Q expressions, from the Q deviations d = g - geq + S/2."""
-        raise NotImplementedError
-
-
-@register("scalar_collisions", "bgk")
-class ScalarBGK(ScalarCollision):
-    """R(d)_i = omega d_i, D = cs2 (1/omega - 1/2).
-
-    The position of half-way walls depends on D. Where D is small it oscillates less than `trt`
-    behind sharp fronts, least on D2Q9.
-    """
-
-    def rates(self, diffusivity: float, lattice: Lattice) -> dict[str, float]:
-        """Omega from the diffusivity."""
-        return {"omega": omega_from_viscosity(diffusivity, lattice.cs2)}
-
-    def relax(self, lattice: Lattice, d: Populations, omega: Expression) -> list[Expression]:
-        """Omega d_i."""
-        return [omega * d_i for d_i in d]
-
+from mpilbm.physics.scalars.collisions import ScalarCollision
 
 # At this tau - 1/2 a step of 1 in a flow overshoots by 0.025; below, by more (chapter validation).
 OSCILLATES = 0.03

@@ -95,19 +95,8 @@ class Collision(Parameters):
 
     def problems(self, case: Case) -> list[str]:
         """Errors: a lattice, equilibrium, closure or force that the operator does not support."""
-        if self.closure and not self.shear_rate:
-            allowed = [n for n in names("collisions") if find("collisions", n).shear_rate]
-            return [
-                f"closure: found '{self.closure.name}', but {self.name} supports no closure; "
-                f"collisions that support closures: {', '.join(allowed)}"
-            ]
-        if self.closure and case.lattice.isotropy < 4:
-            lattices = [n for n in names("lattices") if find("lattices", n)().isotropy >= 4]
-            return [
-                f"closure: found '{self.closure.name}', but the shear stress relaxes at two "
-                f"rates on {case.lattice.name}, and a closure computes one; lattices that "
-                f"support closures: {', '.join(lattices)}"
-            ]
+        if self.closure and (problems := self._refused_closure(self.closure, case.lattice)):
+            return problems
         if problems := undefined(self.name, case.lattice, self.lattices):
             return problems
         if self.equilibria and self.equilibrium.name not in self.equilibria:
@@ -123,6 +112,29 @@ class Collision(Parameters):
             f"{case.lattice.name} is isotropic to order {found}; "
             "use another lattice"
         ]
+
+    def _refused_closure(self, closure: Closure, lattice: Lattice) -> list[str]:
+        """An error if the collision or the lattice does not support the closure."""
+        found, D = f"closure: found '{closure.name}', but ", lattice.D
+        if not self.shear_rate:
+            allowed = [n for n in names("collisions") if find("collisions", n).shear_rate]
+            return [
+                f"{found}{self.name} supports no closure; collisions that support closures: "
+                f"{', '.join(allowed)}"
+            ]
+        if lattice.isotropy < 4:
+            lattices = [n for n in names("lattices") if find("lattices", n)().isotropy >= 4]
+            return [
+                f"{found}the shear stress relaxes at two rates on {lattice.name}, and a closure "
+                f"computes one; lattices that support closures: {', '.join(lattices)}"
+            ]
+        if D not in closure.dimensions:
+            allowed = [n for n in names("closures") if D in find("closures", n).dimensions]
+            return [
+                f"{found}it has no effect in {D}D; closures in {D}D: {', '.join(allowed)}; or use "
+                "a lattice of another dimension"
+            ]
+        return []
 
     def _refused_forces(self, case: Case) -> list[str]:
         """An error for each force of this collision that is not in `forces`."""

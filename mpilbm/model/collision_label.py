@@ -11,7 +11,10 @@ from typing import Any
 
 def label_of(name: str, parameters: Mapping[str, Any], closure: str = "") -> str:
     """The label of a collision with these changed parameters and this closure, or none ("")."""
-    given = "; ".join(f"{key}={value:g}" for key, value in parameters.items())
+    given = "; ".join(
+        f"{key}={f'{value:g}' if isinstance(value, int | float) else value}"
+        for key, value in parameters.items()
+    )
     return f"{name}{f'({given})' if given else ''}{f'+{closure}' if closure else ''}"
 
 

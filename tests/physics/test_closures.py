@@ -7,7 +7,7 @@ import json
 
 import numpy as np
 import pytest
-from support.case_tables import changed
+from support.case_tables import PLANE, changed
 from support.closures import closure_table, lattice_of
 from support.equations import F, Numbers, model
 from support.flows import first_lattice
@@ -46,9 +46,7 @@ def flows(**more) -> list[dict]:
 
 def allowed(choice: dict) -> bool:
     closure, D = choice.get("closure", "smagorinsky"), make("lattices", choice["lattice"]).D
-    return D in find("closures", closure).dimensions and defined(
-        choice["lattice"], flow_of(choice)
-    )
+    return D in find("closures", closure).dimensions and defined(choice["lattice"], flow_of(choice))
 
 
 def closed(collision, closure="smagorinsky", **fields):
@@ -221,7 +219,7 @@ def test_refused():
     assert line.startswith(
         "collision.closure: found 'smagorinsky', but the shear stress relaxes at two"
     )
-    (line,) = changed("collision", closed("trt", "qr"))
+    (line,) = changed("collision", closed("trt", "qr"), PLANE)
     assert line == (
         "collision.closure: found 'qr', but it has no effect in 2D; closures in 2D: "
         f"{', '.join(name for name in CLOSURES if name != 'qr')}; or use a lattice of another "

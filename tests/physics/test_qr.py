@@ -1,4 +1,4 @@
-"""The closure `qr`: its formula, where it vanishes, how it grows from a wall, what it dissipates."""
+"""The closure `qr`: its formula, where it vanishes, its growth from a wall, its dissipation."""
 
 from math import pi
 
@@ -72,7 +72,7 @@ def test_it_grows_in_proportion_to_the_distance_from_a_wall():
     """In a flow that has no divergence and is zero at the wall; smagorinsky does not vanish."""
     y = 1e-3 * 2.0 ** np.arange(4)
     S = strain_at(y, (1.0, 0.3), (0.4, 0.7))
-    S = S if eddy_viscosity(S).all() else -S
+    S = S if eddy_viscosity(S).all() else -S  # one sign produces small scales
     slopes = np.diff(np.log2(eddy_viscosity(S)))
     assert slopes == pytest.approx(1, abs=0.02)
     assert np.diff(np.log2(eddy_viscosity(S, "smagorinsky"))) == pytest.approx(0, abs=0.02)

@@ -53,7 +53,8 @@ class QR(Closure):
         eddy: Expression,
     ) -> Expression:
         """Return 1 / tau; tau = tau_0 ratio, the solution of tau = tau_0 + nu_t / cs2."""
-        P = {pair: let(f"strain_{k}", value / rho) for k, (pair, value) in enumerate(stress.items())}
+        numbered = enumerate(stress.items())
+        P = {pair: let(f"strain_{k}", value / rho) for k, (pair, value) in numbered}
         r = let("production", largest(let("determinant", determinant(P)), 0))
         q = let("square", largest(let("half_square", half_square(P)), LEAST_SQUARE))
         ratio = (1 + sqrt(1 + eddy * omega**2 * r / q)) / 2

@@ -58,6 +58,8 @@ class Collision(Parameters):
     )
 
     shear_rate: ClassVar[str | None] = None  # rate that a closure changes; None: no closures
+    bulk_rate: ClassVar[str | None] = None  # field that damps sound; see sound_viscosity
+    speed: ClassVar[float] = 1.0  # measured part of the speed that memory traffic allows on GPUs
     numbers: ClassVar[tuple[str, ...]] = ()  # fields that are arguments of the kernel
     second_order: ClassVar[bool] = False  # f* has no moments above the second order
     recursive: ClassVar[bool] = False  # `rebuilt` computes those that it has
@@ -168,6 +170,17 @@ class Collision(Parameters):
         if self.shear_rate is None:
             raise NotImplementedError(f"{self.name}: stress_rate")
         return rates[self.shear_rate]
+
+    def sound_viscosity(self, nu: float, lattice: Lattice) -> float:
+        """nu_L = 2 (D - 1) nu / D + 2 nu_b / D: a wave of sound decays as exp(-nu_L k^2 t / 2).
+
+        nu_b = cs2 (1 / `bulk_rate` - 1/2) is that of the trace of the second moments; it is nu if
+        the field of this name is None.
+        """
+        assert self.bulk_rate, "only for collisions with this rate"
+        rate = getattr(self, self.bulk_rate)
+        bulk = nu if rate is None else float(lattice.cs2) * (1 / rate - 0.5)
+        return 2 * ((lattice.D - 1) * nu + bulk) / lattice.D
 
     def relax(self, lattice: Lattice, d: Populations, *_: Any, **rates: Any) -> list[Expression]:
         """Return R(d), Q expressions, from the Q deviations d = f - feq + F/2."""

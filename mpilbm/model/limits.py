@@ -246,7 +246,7 @@ def _least_stable_end(case: Case) -> tuple[str, float] | None:
 def _judged_as(case: Case, collision: "Collision") -> tuple[str, bool]:
     """The label by whose limits a collision is judged, and whether its parameters are those.
 
-    Without limits for its parameters, the limits are those of the default parameters.
+    Where a similar flow was run with the default parameters only, these limits count.
     """
     model, known = collision.closure, measured_on(case.lattice.name)
     closure = model.name if model and not model.limits() else ""
@@ -255,7 +255,8 @@ def _judged_as(case: Case, collision: "Collision") -> tuple[str, bool]:
         label_of(collision.name, parameters, closure) + coupled
         for parameters in (_changed(collision), {})
     )
-    return (usual, False) if own not in known and usual in known else (own, True)
+    run, needed = known.get(own, {}), similar_flows(case.lattice.name, usual, flows(case))
+    return (own, True) if all(flow in run for flow in needed) else (usual, own == usual)
 
 
 def _changed(collision: "Collision") -> dict[str, Any]:

@@ -274,7 +274,8 @@ def flows(case: Case) -> tuple[str, ...]:
     through = [face for face in faces if face.face_flow.crosses]
     walls = [face for face in faces if face not in through]
     walls += [body.boundary for body in case.bodies]
-    moving = [wall.velocity for wall in walls if any(getattr(wall, "velocity", None) or ())]
+    velocities = (getattr(wall, "velocity", None) or () for wall in walls)
+    moving = [velocity for velocity in velocities if any(velocity)]
     inflows = [getattr(face, "velocity", None) for face in through]
     if case.bodies and moving and all(velocity in inflows for velocity in moving):
         return ("road",)

@@ -87,9 +87,7 @@ def test_what_was_not_measured_is_said():
 
 def test_all_collisions_of_the_package_are_in_the_table():
     found = {
-        parts_of(name)[0]
-        for place in limits.measured().values()
-        for name in place["collisions"]
+        parts_of(name)[0] for place in limits.measured().values() for name in place["collisions"]
     }
     assert found == set(names("collisions"))
     assert set(limits.measured()) == set(names("lattices"))
@@ -98,8 +96,8 @@ def test_all_collisions_of_the_package_are_in_the_table():
 def test_the_table_is_that_of_the_measured_points(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "tools")
     tool = runpy.run_path(str(ROOT / "tools/stability_map"))
+    known = [text for file in RAW for text in ("--known", str(file))]
     with pytest.raises(SystemExit):
-        known = [text for file in RAW for text in ("--known", str(file))]
         tool["main"]([*known, "--table", str(tmp_path / "table.json")])
     assert (tmp_path / "table.json").read_text() == (
         ROOT / "mpilbm/model/stability.json"

@@ -12,6 +12,7 @@ from mpilbm.parallel.agree import on_root, together
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.run.preflight.rank_memory import halo_bytes
 from mpilbm.run.setup import build_solver
+from mpilbm.solver.passes import GROUP
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case
@@ -30,6 +31,7 @@ class Speed:
     `seconds` has one entry for each repeat of `steps` steps, of the slowest rank. `copy_bandwidth`,
     in bytes read and written per second, is that of all ranks together. `split`: seconds of a step
     by edge, exchange, bulk and host, as StepTimes reports them, the mean over the ranks.
+    `steps_a_pass`: two if a pass over the memory takes two steps, as TwoSteps does.
     `expected_glups`: see expected_speed; None on a CPU.
     """
 
@@ -46,6 +48,7 @@ class Speed:
     steps: int
     seconds: tuple[float, ...]
     bytes_per_update: int
+    steps_a_pass: int
     copy_bandwidth: float
     split: dict[str, float]
 
@@ -99,6 +102,7 @@ def measure(
         split, halo["hidden"] = _where_time_goes(solver, comm)
         together(comm, _require_finite, solver)
     fluid_cells = sum(comm.allgather(int(solver.geometry.fluid_cells.sum())))
+    steps_a_pass = GROUP if solver.two_steps else 1
     del solver  # the copy needs its memory
     return Speed(
         **facts,
@@ -107,6 +111,7 @@ def measure(
         fluid_cells=fluid_cells,
         steps=steps,
         seconds=seconds,
+        steps_a_pass=steps_a_pass,
         copy_bandwidth=sum(comm.allgather(device.copy_bandwidth(before=comm.barrier))),
         split=split,
     )

@@ -16,8 +16,8 @@ from support.slabs import PRECISIONS, box
 
 from mpilbm.case.case import Case, load_case, parse_case
 from mpilbm.case.checks import problems_with
+from mpilbm.core import printable
 from mpilbm.core.errors import CaseError
-from mpilbm.core.files import toml_text
 from mpilbm.core.registry import find, make, names
 from mpilbm.layouts.auto import RULES, Auto, Facts
 from mpilbm.parallel.ranks import Serial
@@ -155,7 +155,7 @@ def test_a_run_with_auto_has_the_bits_of_ab(tmp_path, name):
         "output": [{"name": "checkpoint", "every": 100}],
     }
     path, states = tmp_path / "case.toml", []
-    path.write_text(toml_text.dumps(common | more))
+    path.write_text(printable.dumps(common | more))
     for layout in ("auto", "ab"):
         folder = tmp_path / f"{layout}.out"
         run(load_case(path, {"layout.name": layout}), Serial(), folder)

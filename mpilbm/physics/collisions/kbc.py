@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import prod
 
-from mpilbm.core.formulas.functions import largest, quotient
+from mpilbm.core.formulas.trees import largest, quotient
 from mpilbm.core.registry import register
 from mpilbm.model.expressions import Expression, Let, Moments, Populations, Rates, Vector
 from mpilbm.physics.algebra import dot, expanded, pairs
@@ -29,6 +29,7 @@ class KBC(Collision):
 
     equilibria = ("entropic",)
     linear = False
+    speed = 0.6
     lattices = ("D2Q9", "D3Q27")
 
     def rates(self, nu: float, lattice: Lattice) -> dict[str, float]:

@@ -24,7 +24,8 @@ from mpilbm.layouts.grid import Grid, byte_grid
 from mpilbm.model.case import BoundedLattice
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries import Condition
-from mpilbm.solids.box_walls import BoxWalls
+from mpilbm.solids.body_walls import BodyWalls
+from mpilbm.solids.box_walls import BoxWalls, without
 from mpilbm.solids.build import Geometry
 from mpilbm.solids.entry_list import EntryList
 from mpilbm.solver import memory_plan
@@ -90,9 +91,10 @@ class SlabContext:
         if ghost > grid.ghost and isinstance(grid, Grid) and device.two_steps(kernels, grid):
             grid = replace(grid, ghost=ghost)
         listed: Sequence[EntryList] = grid.unlisted(geometry.lists, case.lattice)
-        walls = BoxWalls.of(case, slab, grid)
-        if program.sweep and isinstance(grid, Grid) and device.apply_walls(kernels, walls, grid):
-            listed = walls.others(listed)
+        if program.sweep and isinstance(grid, Grid):
+            walls, bodies = BoxWalls.of(case, slab, grid), BodyWalls.of(case, slab, geometry, grid)
+            if device.apply_walls(kernels, walls, bodies, grid):
+                listed = without(listed, walls.owners | bodies.owners)
         geometry = replace(geometry, lists=tuple(listed))
         memory_plan.require(device, case, slab, geometry.lists, geometry.around)
         tables = {

@@ -20,7 +20,7 @@ from mpilbm.halo import Plan, Transfer
 from mpilbm.layouts import AnyGrid
 from mpilbm.layouts.grid import Grid
 from mpilbm.parallel.slabs import Slab
-from mpilbm.physics.boundaries import in_cells
+from mpilbm.physics.boundaries import in_cells, reflecting
 from mpilbm.physics.lattices import AXES
 from mpilbm.solids.box_walls import constant_velocity
 
@@ -66,11 +66,11 @@ def allows_two_steps(case: Case, slab: Slab) -> bool:
     """Whether a pass may compute two steps of this slab, where the device has a kernel for it.
 
     This requires one fluid in a box whose boundaries are half-way walls that the kernel can apply,
-    bodies that act in cells, and forces that do not depend on time. If several slabs share a
-    periodic axis, no force depends on the last coordinate: a pass evaluates it in ghost planes,
-    whose coordinate is that of planes at the other end of the box.
+    bodies at rest with such walls or that act in cells, and forces that do not depend on time. If
+    several slabs share a periodic axis, no force depends on the last coordinate: a pass evaluates
+    it in ghost planes, whose coordinate is that of planes at the other end of the box.
     """
-    with_links = len(case.bodies) > len(in_cells(case))
+    with_links = len(case.bodies) > len(in_cells(case)) + len(reflecting(case))
     walls = all(constant_velocity(each) is not None for each in case.boundaries)
     if not case.single_fluid or not walls or with_links:
         return False

@@ -115,8 +115,9 @@ def more_bytes(
     `shares`: of the slab, if measured bodies act in cells.
 
     The columns: boundary lists, without links that the layout reflects itself; lists for the forces
-    on bodies; wall cells of coupled fluids. Half-way walls of the box are counted even if the sweep
-    of a GPU applies them without lists, because its tile is unknown until the GPU is open.
+    on bodies; wall cells of coupled fluids. Half-way walls of the box and of bodies are counted
+    even if the sweep of a GPU applies them without lists, because its tile is unknown until the
+    GPU is open.
     """
     returning = bool(case.layout.grid(case.lattice, 1, *slab.shape[1:]).turned)
     listed = [each for each in lists if not (returning and each.boundary.reflects)]

@@ -229,7 +229,7 @@ class TwoSteps:
         """The passes of a slab, None where they are not possible.
 
         They require `allows_two_steps`, and a slab without boundary lists: the kernel applies
-        half-way walls of the box and bodies that act in cells.
+        half-way walls of the box and of bodies at rest, and bodies that act in cells.
         """
         context = fluids[0].context
         grid, listed = context.grid, any(each.cells.size for each in context.geometry.lists)
@@ -257,7 +257,8 @@ class TwoSteps:
 
         tiles = [kernel.resources() for kernel in self._kernels]
         faces = [face for each in context.case.boundaries for face in each.where]
-        key = f"{context.program.sweep} {size} {faces} {tiles}"
+        fluid = int(context.geometry.fluid_cells.sum())
+        key = f"{context.program.sweep} {size} {fluid} {faces} {tiles}"
         ways: dict[str, Callable[[], None]] = {"single steps": single, "two steps": two}
         return fastest_way(context.device, key, prod(size), ways) == "two steps"
 

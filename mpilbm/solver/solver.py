@@ -241,6 +241,7 @@ class Solver:
             self.two_steps.forget()
         if self.coupled:
             self.coupled.forget()
+        self.device.clear_solids(self.context.kernels, self.fluids[0].current()["f"])
         self.device.synchronize()
         for each in self.streaming[(step - 1) % self.period]:
             each.exchange.start()

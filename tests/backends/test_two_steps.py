@@ -129,7 +129,7 @@ def test_two_steps_begin_at_even_steps(monkeypatch, faster):
 
 PROFILE = {"name": "bounce_back", "where": ["y-", "y+"], "velocity": ["0.01*x/nx", 0, 0]}
 BODY = {"shape": {"name": "sphere", "centre": [9, 4, 3], "radius": 2}}
-BODY["boundary"] = {"name": "bounce_back"}
+BODY["boundary"] = {"name": "interpolated"}
 OSCILLATING = {"force": {"name": "guo", "value": ["1e-4*sin(t)", 0, 0]}}
 CLOSED = {"domain": {"size": [12, 9, 7], "periodic": [True, False, True]}}
 ENDS = [{"name": "equilibrium", "where": ["y-", "y+"], "rho": 1.0}]

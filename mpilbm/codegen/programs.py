@@ -21,6 +21,7 @@ from mpilbm.codegen.structure import (
     averaged,
     boundaries,
     cell_boundary,
+    has_windows,
     head,
     list_name,
     options,
@@ -29,6 +30,7 @@ from mpilbm.codegen.structure import (
     wall_effects,
     weighed_boundaries,
 )
+from mpilbm.codegen.window_copies import window_copies
 from mpilbm.model.case import BoundedLattice, Case
 from mpilbm.physics.boundaries import in_cells
 from mpilbm.physics.boundary_capabilities import Behind, Reads
@@ -85,6 +87,7 @@ def _single(case: Case) -> tuple[list[KernelText], Model]:
         kernels = FluidKernels(model, case.layout, options)
         diagnostics = Diagnostics(kernels)
     texts = [*kernels.all(), *diagnostics.all(), *optional_kernels(case, diagnostics)]
+    texts += window_copies(kernels) if has_windows(case) else []
     for parity in range(case.layout.parities):
         texts += list_kernels(case, kernels, parity) + body_kernels(case, kernels, parity)
         if isinstance(kernels, CarryingKernels):

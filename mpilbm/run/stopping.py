@@ -12,8 +12,8 @@ from mpilbm.core.errors import Terminated
 from mpilbm.outputs.checkpoint import Checkpoint
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.run.march import March
-from mpilbm.solver.passes import GROUP
 from mpilbm.solver.step_times import Clock
+from mpilbm.solver.two_steps import GROUP
 from mpilbm.storage.background import GUESSED_BYTES_PER_SECOND
 
 SIGNALS = (signal.SIGUSR1, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)

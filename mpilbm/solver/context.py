@@ -27,6 +27,7 @@ from mpilbm.physics.boundaries import Condition
 from mpilbm.solids.box_walls import BoxWalls
 from mpilbm.solids.build import Geometry
 from mpilbm.solids.entry_list import EntryList
+from mpilbm.solids.windows import Window
 from mpilbm.solver import memory_plan
 from mpilbm.solver.exchange_plan import ghost_planes
 from mpilbm.solver.timed_values import ForceField, ForceNumbers
@@ -121,6 +122,19 @@ class SlabContext:
         lists = tuple(grid.unlisted(self.geometry.of_scalars[number], bounded.lattice))
         geometry = replace(self.geometry, lists=lists, of_scalars=())
         return replace(self, bounded=bounded, grid=grid, geometry=geometry)
+
+    def of_window(self, window: Window) -> "SlabContext | None":
+        """The context of the cells of a window; None if the device has no kernel for it."""
+        slab = window.slab(self.slab)
+        grid = memory_plan.window_grid(self.case, slab, self.grid.ghost)
+        walls, name = BoxWalls.of(self.case, slab, grid), "collide_stream_0"
+        kernel = self.device.sweep_of(self.kernels, walls, grid)
+        if kernel is None:
+            return None
+        geometry = window.geometry(self.geometry)
+        tables = {**grid.arguments(), **share_tables(geometry, grid, self.device)}
+        found = replace(self, slab=slab, geometry=geometry, grid=grid, tables=tables, clock=Clock())
+        return replace(found, kernels={**self.kernels, name: kernel})
 
     @property
     def bulk(self) -> Stream:

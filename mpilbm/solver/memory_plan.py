@@ -13,7 +13,7 @@ from mpilbm.codegen.scalar_numbers import material_grid
 from mpilbm.core.errors import CaseError
 from mpilbm.layouts import AnyGrid
 from mpilbm.layouts.cells import LONGEST_SIDE
-from mpilbm.layouts.grid import FieldGrid, Grid, byte_grid, velocity_grid
+from mpilbm.layouts.grid import LINE, FieldGrid, Grid, byte_grid, velocity_grid
 from mpilbm.model.case import BoundedLattice
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries import in_cells
@@ -24,7 +24,8 @@ from mpilbm.solids.entry_list import EntryList, Writes
 from mpilbm.solids.shares import Shares
 from mpilbm.solids.solid_cells import CELLS
 from mpilbm.solids.staging import looked_at, split_by_writes
-from mpilbm.solver.exchange_plan import ghost_planes
+from mpilbm.solids.windows import windows_of
+from mpilbm.solver.exchange_plan import allows_two_steps, ghost_planes
 
 BLOCK_BYTES = 2**27  # of the velocity of a block
 LEAST_PLANES = 4  # of a block
@@ -70,6 +71,11 @@ def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dic
         tables["materials"] = material_grid(grid).count
     if in_cells(case) and isinstance(grid, Grid):
         tables["solid shares"] = byte_grid(SHARE, grid).count
+    if case.layout.sweeps(case) and allows_two_steps(case, slab):
+        slabs = [window.slab(slab) for window in windows_of(case, slab) or ()]
+        counts = [window_grid(case, each, ghost).count for each in slabs]
+        if counts:
+            tables["windows at faces"] = case.layout.buffers * sum(counts) * unit
     return {
         "populations": len(case.fluids) * case.layout.buffers * grid.count * unit,
         **tables,
@@ -84,6 +90,19 @@ def scalar_grid(case: Case, number: int, slab: Slab) -> AnyGrid:
     lattice = case.scalars[number].lattice
     grid = case.layout.grid(lattice, *size, None, case.ghost, storage)
     return replace(grid, name=f"g{number}", wraps=slab.wraps)
+
+
+def window_grid(case: Case, slab: Slab, ghost: int) -> Grid:
+    """The memory of the populations of a window: a slab of the cells at some faces.
+
+    Rows are as long as tiles of the sweep require: values of 2 bytes need two lines.
+    """
+    planes, rows, nx = slab.planes, *slab.shape[1:]
+    row = max(nx, LINE + 1) if case.formats.unit == "float16" else nx
+    storage = case.precision.storage
+    grid = case.layout.grid(case.lattice, planes, rows, row, None, ghost, storage)
+    assert isinstance(grid, Grid)  # of moments
+    return replace(grid, nx=nx, wraps=slab.wraps)
 
 
 def velocity_grids(case: Case, planes: int) -> tuple[Grid, Grid]:

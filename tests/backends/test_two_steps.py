@@ -26,8 +26,8 @@ from mpilbm.backends import tuning
 from mpilbm.backends.cuda import tiles
 from mpilbm.backends.cuda.sweep import SweepLaunch
 from mpilbm.backends.cuda.tiles import Tile
-from mpilbm.solver import passes
-from mpilbm.solver.passes import GROUP, TwoSteps
+from mpilbm.solver import two_steps
+from mpilbm.solver.two_steps import GROUP, TwoSteps
 
 pytestmark = pytest.mark.skipif(command() is None, reason="no C++ compiler")
 
@@ -187,7 +187,7 @@ def test_steps_that_are_not_recorded(monkeypatch, faster):
 def test_the_faster_way_is_used(monkeypatch):
     """Four steps are two launches of two steps, or four of single steps."""
     monkeypatch.setattr(tiles, "TWO_STEPS", (tile(12, 8, 2),))
-    monkeypatch.setattr(passes, "SMALL", 0)
+    monkeypatch.setattr(two_steps, "SMALL", 0)
     monkeypatch.setattr(tuning, "_trial", lambda device, work, times: partial(timed, work))
     nothing = {"get": lambda *_: None, "put": lambda *_: None}  # no earlier measurement
     monkeypatch.setattr(tuning, "cache", SimpleNamespace(digest=tuning.cache.digest, **nothing))

@@ -26,7 +26,7 @@ from mpilbm.case.case import parse_case
 from mpilbm.halo import ipc_kernel
 from mpilbm.halo.local import LocalExchange
 from mpilbm.parallel import slabs
-from mpilbm.solver import passes
+from mpilbm.solver import two_steps
 from mpilbm.solver.exchange_plan import ghost_planes
 from mpilbm.solver.memory_plan import bytes_needed
 
@@ -40,7 +40,7 @@ def small(monkeypatch):
     small_tiles(monkeypatch)
     two_are_faster(monkeypatch)
     monkeypatch.setattr(tiles, "TWO_STEPS", (tile(12, 8, 2),))
-    monkeypatch.setattr(passes, "EDGE_PLANES", 3)
+    monkeypatch.setattr(two_steps, "EDGE_PLANES", 3)
 
 
 def single(case, steps) -> Cluster:
@@ -127,7 +127,7 @@ def test_all_slabs_take_two_steps_or_none(monkeypatch):
     """One slab measures single steps to be faster."""
     case, ways = moments(size=SIZE, **FORCE), iter(["two steps", "single steps", "two steps"])
     expected = single(case, 8).state()
-    monkeypatch.setattr(passes, "fastest_way", lambda *_: next(ways))
+    monkeypatch.setattr(two_steps, "fastest_way", lambda *_: next(ways))
     cluster = Cluster(case, 3, EmulatedDevice).start()
     assert [bool(solver.faster) for solver in cluster.solvers] == [True, False, True]
     assert not any(solver.two_steps for solver in cluster.solvers)
@@ -139,7 +139,7 @@ class Gpu(KernelDevice):
     """A GPU with the moment sweep, which enqueues again what it has recorded."""
 
     capability, shared_memory, records = 90, 227 * 1024, True
-    two_steps = cuda.CudaDevice.two_steps
+    two_steps, sweep_of = cuda.CudaDevice.two_steps, cuda.CudaDevice.sweep_of
 
     def recording(self, work):
         return work

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from mpilbm.backends.cuda import tiles
 from mpilbm.backends.cuda.tiles import Tile
 from mpilbm.halo.local import alone
-from mpilbm.solver import passes
+from mpilbm.solver import two_steps
 from support.emulated_device import EmulatedDevice, encode_tiled
 from support.slabs import PRECISIONS, box
 
@@ -26,8 +26,8 @@ def small_tiles(monkeypatch) -> None:
 
 def two_are_faster(monkeypatch) -> None:
     """On all devices two steps in one pass are faster, in boxes of any size."""
-    monkeypatch.setattr(passes, "SMALL", 0)
-    monkeypatch.setattr(passes, "fastest_way", lambda device, key, cells, ways: list(ways)[-1])
+    monkeypatch.setattr(two_steps, "SMALL", 0)
+    monkeypatch.setattr(two_steps, "fastest_way", lambda device, key, cells, ways: list(ways)[-1])
 
 
 def tile(tx, ty, cells, stages=1, planes=64) -> Tile:

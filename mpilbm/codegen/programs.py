@@ -21,7 +21,6 @@ from mpilbm.codegen.structure import (
     averaged,
     boundaries,
     cell_boundary,
-    has_windows,
     head,
     list_name,
     options,
@@ -35,6 +34,7 @@ from mpilbm.model.case import BoundedLattice, Case
 from mpilbm.physics.boundaries import in_cells
 from mpilbm.physics.boundary_capabilities import Behind, Reads
 from mpilbm.solids.box_walls import rows_end_in_walls
+from mpilbm.solids.windows import has_windows
 
 
 def build(case: Case) -> Program:

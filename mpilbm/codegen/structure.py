@@ -11,7 +11,7 @@ from mpilbm.model.case import BoundedLattice, Case, Fluid
 from mpilbm.physics.boundaries import Condition, one_face_each
 from mpilbm.physics.couplings import solids
 from mpilbm.solids.box_walls import rows_end_in_walls
-from mpilbm.solids.windows import allows_windows, with_lists
+from mpilbm.solids.windows import has_windows
 
 
 def structure(case: Case) -> dict[str, Any]:
@@ -38,12 +38,6 @@ def structure(case: Case) -> dict[str, Any]:
         "in_cells": _in_cells(case),
         "optional": options(case),
     }
-
-
-def has_windows(case: Case) -> bool:
-    """Whether passes of two steps may need the kernels that copy cells to windows and back."""
-    possible = case.single_fluid and case.dimensions == 3 and case.layout.sweeps(case)
-    return possible and bool(with_lists(case)) and allows_windows(case)
 
 
 def _scalar_structure(case: Case) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mpilbm.layouts.grid import LINE, Grid
 from mpilbm.model.case import BoundedLattice, Case
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries import Condition
@@ -66,6 +67,18 @@ class Window:
         shape = list(slab.shape)
         shape[self.axis] = self.size
         return replace(slab, shape=(shape[0], shape[1], shape[2]))
+
+    def grid(self, case: Case, slab: Slab, ghost: int) -> Grid:
+        """The memory of the populations of the window.
+
+        Rows are as long as tiles of the sweep require: values of 2 bytes need two lines.
+        """
+        own, storage = self.slab(slab), case.precision.storage
+        planes, rows, nx = own.planes, *own.shape[1:]
+        row = max(nx, LINE + 1) if case.formats.unit == "float16" else nx
+        grid = case.layout.grid(case.lattice, planes, rows, row, None, ghost, storage)
+        assert isinstance(grid, Grid)  # of moments
+        return replace(grid, nx=nx, wraps=own.wraps)
 
     def of(self, values: NDArray[Any]) -> NDArray[Any]:
         """The values of the window from those of the slab, (planes, rows, nx)."""
@@ -141,6 +154,20 @@ def allows_windows(case: Case) -> bool:
     cut = {face[0] for each in listed for face in each.where}
     given = [value for each in case.boundaries for value in each.given()]
     return not any(cut & {*value.coordinates} for value in (*case.kernel_values, *given))
+
+
+def has_windows(case: Case) -> bool:
+    """Whether passes of two steps of a case have windows, on devices with a kernel for them."""
+    possible = case.single_fluid and case.dimensions == 3 and case.layout.sweeps(case)
+    return possible and bool(with_lists(case)) and allows_windows(case)
+
+
+def copies_of_lists(case: Case) -> int:
+    """How many times the boundary lists of a step are stored: for each fluid, and in windows.
+
+    The few entries at edges of the box are in several windows; they are not counted.
+    """
+    return 2 if has_windows(case) else len(case.fluids)
 
 
 def windows_of(case: Case, slab: Slab) -> tuple[Window, ...] | None:

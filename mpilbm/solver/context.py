@@ -126,7 +126,7 @@ class SlabContext:
     def of_window(self, window: Window) -> "SlabContext | None":
         """The context of the cells of a window; None if the device has no kernel for it."""
         slab = window.slab(self.slab)
-        grid = memory_plan.window_grid(self.case, slab, self.grid.ghost)
+        grid = window.grid(self.case, self.slab, self.grid.ghost)
         walls, name = BoxWalls.of(self.case, slab, grid), "collide_stream_0"
         kernel = self.device.sweep_of(self.kernels, walls, grid)
         if kernel is None:

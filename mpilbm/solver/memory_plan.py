@@ -13,7 +13,7 @@ from mpilbm.codegen.scalar_numbers import material_grid
 from mpilbm.core.errors import CaseError
 from mpilbm.layouts import AnyGrid
 from mpilbm.layouts.cells import LONGEST_SIDE
-from mpilbm.layouts.grid import LINE, FieldGrid, Grid, byte_grid, velocity_grid
+from mpilbm.layouts.grid import FieldGrid, Grid, byte_grid, velocity_grid
 from mpilbm.model.case import BoundedLattice
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries import in_cells
@@ -24,7 +24,7 @@ from mpilbm.solids.entry_list import EntryList, Writes
 from mpilbm.solids.shares import Shares
 from mpilbm.solids.solid_cells import CELLS
 from mpilbm.solids.staging import looked_at, split_by_writes
-from mpilbm.solids.windows import windows_of
+from mpilbm.solids.windows import copies_of_lists, has_windows, windows_of
 from mpilbm.solver.exchange_plan import allows_two_steps, ghost_planes
 
 BLOCK_BYTES = 2**27  # of the velocity of a block
@@ -71,11 +71,10 @@ def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dic
         tables["materials"] = material_grid(grid).count
     if in_cells(case) and isinstance(grid, Grid):
         tables["solid shares"] = byte_grid(SHARE, grid).count
-    if case.layout.sweeps(case) and allows_two_steps(case, slab):
-        slabs = [window.slab(slab) for window in windows_of(case, slab) or ()]
-        counts = [window_grid(case, each, ghost).count for each in slabs]
-        if counts:
-            tables["windows at faces"] = case.layout.buffers * sum(counts) * unit
+    if has_windows(case) and allows_two_steps(case, slab):
+        grids = [window.grid(case, slab, ghost) for window in windows_of(case, slab) or ()]
+        count = sum(grid.count for grid in grids)
+        tables["windows at faces"] = case.layout.buffers * count * unit
     return {
         "populations": len(case.fluids) * case.layout.buffers * grid.count * unit,
         **tables,
@@ -90,19 +89,6 @@ def scalar_grid(case: Case, number: int, slab: Slab) -> AnyGrid:
     lattice = case.scalars[number].lattice
     grid = case.layout.grid(lattice, *size, None, case.ghost, storage)
     return replace(grid, name=f"g{number}", wraps=slab.wraps)
-
-
-def window_grid(case: Case, slab: Slab, ghost: int) -> Grid:
-    """The memory of the populations of a window: a slab of the cells at some faces.
-
-    Rows are as long as tiles of the sweep require: values of 2 bytes need two lines.
-    """
-    planes, rows, nx = slab.planes, *slab.shape[1:]
-    row = max(nx, LINE + 1) if case.formats.unit == "float16" else nx
-    storage = case.precision.storage
-    grid = case.layout.grid(case.lattice, planes, rows, row, None, ghost, storage)
-    assert isinstance(grid, Grid)  # of moments
-    return replace(grid, nx=nx, wraps=slab.wraps)
 
 
 def velocity_grids(case: Case, planes: int) -> tuple[Grid, Grid]:
@@ -139,7 +125,7 @@ def more_bytes(
     """
     returning = bool(case.layout.grid(case.lattice, 1, *slab.shape[1:]).turned)
     listed = [each for each in lists if not (returning and each.boundary.reflects)]
-    steps = len(case.fluids) * list_bytes(case, slab, listed)
+    steps = copies_of_lists(case) * list_bytes(case, slab, listed)
     forces = np.zeros(slab.planes, np.int64)
     if case.needs.weighed:
         forces = body_bytes(case, slab, BodyLinks.find(case, slab, lists))
@@ -203,7 +189,7 @@ def slab_bytes(
     """Bytes of the device's arrays of fields and boundary lists; `fluid`: as for bytes_needed."""
     fields = sum(bytes_needed(case, slab, fluid).values())
     each = int(list_bytes(case, slab, lists).sum())
-    return fields + len(case.fluids) * each + int(wall_bytes(case, slab, lists).sum())
+    return fields + copies_of_lists(case) * each + int(wall_bytes(case, slab, lists).sum())
 
 
 def limits(case: Case) -> list[str]:

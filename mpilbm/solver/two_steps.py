@@ -111,7 +111,7 @@ class TwoSteps:
                 self._launches[k](context.bulk, *context.grid.interior)
 
         tiles = [kernel.resources() for kernel in self._kernels]
-        faces = [face for each in context.case.boundaries for face in each.where]
+        faces = [(each.name, *each.where) for each in context.case.boundaries]
         key = f"{context.program.sweep} {size} {faces} {tiles}"
         ways: dict[str, Callable[[], None]] = {"single steps": single, "two steps": two}
         return fastest_way(context.device, key, prod(size), ways) == "two steps"

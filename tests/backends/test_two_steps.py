@@ -127,19 +127,14 @@ def test_two_steps_begin_at_even_steps(monkeypatch, faster):
     assert np.array_equal(again.read_state("", 0, again.slab.planes), expected)
 
 
-PROFILE = {"name": "bounce_back", "where": ["y-", "y+"], "velocity": ["0.01*x/nx", 0, 0]}
 BODY = {"shape": {"name": "sphere", "centre": [9, 4, 3], "radius": 2}}
 BODY["boundary"] = {"name": "bounce_back"}
 OSCILLATING = {"force": {"name": "guo", "value": ["1e-4*sin(t)", 0, 0]}}
-CLOSED = {"domain": {"size": [12, 9, 7], "periodic": [True, False, True]}}
-ENDS = [{"name": "equilibrium", "where": ["y-", "y+"], "rho": 1.0}]
 
 
 @pytest.mark.parametrize(
     ("case", "slabs", "device"),
     [
-        (moments(**CLOSED, boundary=[PROFILE]), 1, Recorder),
-        (moments(**CLOSED, boundary=ENDS), 1, Recorder),
         (moments(**OSCILLATING), 1, Recorder),
         (moments(body=[BODY]), 1, Recorder),
         (moments("D2Q9", size=(12, 9)), 1, Recorder),
@@ -150,8 +145,6 @@ ENDS = [{"name": "equilibrium", "where": ["y-", "y+"], "rho": 1.0}]
         (two_fluids("D3Q19"), 1, Recorder),
     ],
     ids=[
-        "profile",
-        "ends",
         "timed",
         "body",
         "2D",

@@ -53,6 +53,15 @@ def walled(closed: str, lattice="D3Q19", precision="single", size=(42, 9, 7), **
     return moments(lattice, precision, size, **(boundaries | more))
 
 
+def at_faces(boundaries, size, lattice="D3Q19", precision="single", **more) -> dict:
+    """A box with these boundaries; axes that none of them closes are periodic."""
+    closed = {
+        face[0] for each in boundaries if each["name"] != "pressure_jump" for face in each["where"]
+    }
+    domain = {"size": list(size), "periodic": [axis not in closed for axis in "xyz"]}
+    return moments(lattice, precision, size, boundary=boundaries, domain=domain, **more)
+
+
 class Recorder(EmulatedDevice):
     """Enqueues again what it has recorded."""
 

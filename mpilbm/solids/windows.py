@@ -172,19 +172,16 @@ def copies_of_lists(case: Case) -> int:
 
 def windows_of(case: Case, slab: Slab) -> tuple[Window, ...] | None:
     """The windows of a slab, one for each axis with lists; None if one has too few cells."""
-    found = []
-    ends = slab.lower is None, slab.upper is None
+    found, ends = [], (slab.lower is None, slab.upper is None)
     for axis, name in enumerate(reversed(AXES)):
-        here = ends if axis == 0 else (True, True)
-        depths = [
-            _depth(case, f"{name}{side}", axis) * at_end
-            for side, at_end in zip("-+", here, strict=True)
-        ]
+        lower, upper = (_depth(case, f"{name}{side}", axis) for side in "-+")
+        if axis == 0:
+            lower, upper = lower * ends[0], upper * ends[1]
         count = (slab.planes, *slab.shape[1:])[axis]
-        if sum(depths) > count:
+        if lower + upper > count:
             return None
-        if any(depths):
-            found.append(Window(axis, *depths, count))
+        if lower or upper:
+            found.append(Window(axis, lower, upper, count))
     return tuple(found)
 
 

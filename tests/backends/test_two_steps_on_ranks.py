@@ -13,6 +13,7 @@ from support.two_steps import (
     FILLED,
     FORCE,
     FORMULAS,
+    at_faces,
     moments,
     small_tiles,
     tile,
@@ -145,13 +146,27 @@ class Gpu(KernelDevice):
         return work
 
 
-@pytest.mark.parametrize(("world", "planes"), [(World, 5), (World, 24), (NcclWorld, 5)], ids=str)
-def test_exchanges_in_streams(world, planes, monkeypatch):
+ENDS = [{"name": "equilibrium", "where": ["x-"], "velocity": [0.05, 0, 0]},
+        {"name": "characteristic", "where": ["x+"], "rho": 1.0}]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("world", "case"),
+    [
+        (World, moments(size=(10, 5, 5), **FORCE)),
+        (World, moments(size=(10, 5, 24), **FORCE)),
+        (NcclWorld, moments(size=(10, 5, 5), **FORCE)),
+        (World, at_faces(ENDS, (12, 5, 24))),
+        (NcclWorld, at_faces(ENDS, (12, 5, 5))),
+    ],
+    ids=["thin", "thick", "nccl", "faces", "faces, nccl"],
+)
+def test_exchanges_in_streams(world, case, monkeypatch):
     """By `cuda_ipc` or NCCL, in streams whose work runs in any order that their events allow."""
     monkeypatch.setattr(ipc_kernel, "THREADS", 3)
     monkeypatch.setattr(ipc_kernel, "MOST_BLOCKS", 4)
     monkeypatch.setattr(ipc_kernel, "PATIENCE", PATIENCE)
-    case, number = moments(size=(10, 5, planes), **FORCE), iter(range(2))
+    number = iter(range(2))
     cluster = Cluster(case, 2, lambda: Gpu(next(number)), world(2)).start()
     advance(cluster, 8, 1, 6, 8)
     assert set(cluster.solvers[0].recordings._kept) == {8, 4, 2}

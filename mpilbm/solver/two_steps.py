@@ -137,8 +137,8 @@ class TwoSteps:
     @property
     def waited(self) -> float:
         """Seconds that the host has waited, in total."""
-        parts = self._before, *self._passes, *self._windows
-        return sum(one.waited for one in parts)
+        waited = self._before.waited + sum(one.waited for one in self._passes)
+        return waited + sum(one.waited for one in self._windows)
 
     def begin(self, steps: int) -> None:
         """Enqueue what a pass needs after so many steps, unless the last work was a pass."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from mpilbm.run.simulation import Simulation
-    from mpilbm.view.results.run import Run, open_run
+    from mpilbm.view.results import Run, open_run
 
 __version__ = "0.1.0"
 __all__ = [
@@ -50,9 +50,9 @@ def __getattr__(name: str) -> Any:
 
         return getattr(case, name)
     if name in ("Run", "open_run"):
-        from mpilbm.view.results import run
+        from mpilbm.view import results
 
-        return getattr(run, name)
+        return getattr(results, name)
     from mpilbm.core import errors
 
     return getattr(errors, name)

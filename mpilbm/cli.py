@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from mpilbm import __version__
-from mpilbm.core.machine import processes, terminal
+from mpilbm.core import machine
+from mpilbm.core.machine import terminal
 from mpilbm.core.machine.command_line import (
     FILE,
     CommandGroup,
@@ -133,7 +134,7 @@ def bench(case: Path | None, overrides: Settings, **options: Any) -> None:
     Also measures the bandwidth of a copy in memory, with which speeds are compared.
     """
     from mpilbm.backends import tuning
-    from mpilbm.parallel.agree import on_root
+    from mpilbm.parallel import on_root
     from mpilbm.parallel.ranks import abort_on_error
     from mpilbm.view.bench import scaling, table
 
@@ -191,7 +192,7 @@ def report(directory: Path, output: Path | None, network: str | None) -> None:
 
     DIRECTORY is the output folder of a run, or a folder with these JSON files.
     """
-    from mpilbm.view.report.pages import report
+    from mpilbm.view.report import report
 
     report_files(report(directory, output, network))
 
@@ -306,7 +307,7 @@ def plot(
 ) -> None:
     """Draw the results of a run: fields of a snapshot, forces, tables over time."""
     from mpilbm.view.plot.pictures import Choice, draw, draw_film
-    from mpilbm.view.results.run import open_run
+    from mpilbm.view.results import open_run
 
     choice = Choice(**chosen)
     if film:
@@ -333,11 +334,11 @@ def watch(directory: Path, once: bool) -> None:
 @option("--html=DIR", "Write all chapters to this folder as pages with a search.", type=FILE)
 def manual(topic: str | None, html: Path | None) -> None:
     """Show a chapter of the manual, or list all chapters."""
-    from mpilbm.view.manual import pages, site
+    from mpilbm.view.manual import pages
 
     if html is not None:
-        page = site.build(html, topic)
-        report_files([f"{page}; its search needs a server: {site.SERVE} {html}"])
+        page = pages.build(html, topic)
+        report_files([f"{page}; its search needs a server: {pages.SERVE} {html}"])
     else:
         pages.show(topic)
 
@@ -345,5 +346,5 @@ def manual(topic: str | None, html: Path | None) -> None:
 def main() -> None:
     """Entry point."""
     terminal.guard()
-    os.environ["PATH"] = processes.search_path()  # also for libraries: Matplotlib starts fc-list
+    os.environ["PATH"] = machine.search_path()  # also for libraries: Matplotlib starts fc-list
     cli(prog_name="mpilbm")

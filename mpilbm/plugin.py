@@ -11,11 +11,10 @@ from mpilbm.core.errors import CaseError, MpilbmError
 from mpilbm.core.formulas.values import GivenVector as Vector
 from mpilbm.core.formulas.values import Value
 from mpilbm.core.registry import register
-from mpilbm.halo import Exchange, Exchanger, Halo
-from mpilbm.halo.plan import incoming, outgoing
+from mpilbm.halo import Exchange, Exchanger, Halo, incoming, outgoing
 from mpilbm.layouts import HERE, Layout, Place, against
 from mpilbm.outputs import Context, Output
-from mpilbm.parallel.agree import on_root
+from mpilbm.parallel import on_root
 from mpilbm.physics.algebra import dot
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.boundaries.outflow import FromInside

@@ -47,6 +47,25 @@ compiles() {
     return "$found"
 }
 
+# Install packages of Debian; fails without root or apt-get.
+debian_packages() {
+    [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null &&
+        apt-get update -qq && apt_install "$@"
+}
+
+# With a folder $archives, from the files in it, where packages that are downloaded are kept, too.
+apt_install() {
+    local kept=()
+    [[ -z ${archives:-} ]] ||
+        kept=(-o Dir::Cache::Archives="$archives" -o APT::Keep-Downloaded-Packages=true)
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${kept[@]}" "$@" >/dev/null
+}
+
+# Whether the Tiny C Compiler is there, after an attempt to install it: tests/support/tiny_compiler.py.
+tiny_compiler() {
+    compiles c math.h tcc || { debian_packages tcc libc6-dev && compiles c math.h tcc; }
+}
+
 # Print what pip must install for the extra $1; a compiler and an MPI are included only if none was found.
 packages() {
     local extras=$1

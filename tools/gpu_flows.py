@@ -2,7 +2,7 @@
 
 from mpilbm.core.registry import find, make, names
 from mpilbm.physics.boundary_capabilities import Beyond
-from mpilbm.view.bench.boxes import box
+from mpilbm.view.bench import box
 
 
 def tables(

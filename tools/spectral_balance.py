@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from mpilbm.outputs.spectra.shells import shell
+from mpilbm.outputs.spectra import shell
 
 ROWS = 4  # or planes, processed at a time by each core
 

@@ -26,7 +26,7 @@ from mpilbm.codegen.program import Program
 from mpilbm.core.errors import CaseError
 from mpilbm.core.registry import Parameters
 from mpilbm.layouts.grid import Grid
-from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel import Communicator
 from mpilbm.solids.box_walls import BoxWalls
 
 

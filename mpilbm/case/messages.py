@@ -9,8 +9,8 @@ from pydantic import ValidationError
 from mpilbm.case.tables import LABEL
 from mpilbm.case.tables.scalars import SCALAR_LABEL
 from mpilbm.case.typed_keys import Kind, kind_at
-from mpilbm.core.files.input_text import is_number
-from mpilbm.core.files.toml_text import shown
+from mpilbm.core.files import is_number
+from mpilbm.core.printable import shown
 from mpilbm.core.registry import Choice, UnknownName
 from mpilbm.core.units import counted
 

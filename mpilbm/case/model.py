@@ -87,7 +87,7 @@ class BoundedLattice(Parameters):
     """A lattice in the box; a subclass adds the conditions on the faces and on the bodies.
 
     `path` is the file of the case. `given` holds the arrays and functions of a Python program by
-    the references in the tables. `frames` holds the frame of each body, see body_frames.py.
+    the references in the tables. `frames` holds the frame of each body, see case.py.
     """
 
     lattice: SkipValidation[Lattice]

@@ -12,8 +12,8 @@ from typing import Any
 from mpilbm.case.tables.case_file import CaseFile
 from mpilbm.case.tables.units import UnitsTable
 from mpilbm.case.typed_keys import Kind, converted, resolved
-from mpilbm.core.files.toml_text import shown
 from mpilbm.core.formulas.values import is_file
+from mpilbm.core.printable import shown
 from mpilbm.core.quantity import NUMBER, SYMBOL, UNIT, Form, Quantity, whole_type
 from mpilbm.core.units import VISCOSITY, Dimension, Units
 from mpilbm.model.findings import NOTE, WARNING, Finding

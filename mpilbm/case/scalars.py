@@ -10,10 +10,10 @@ from mpilbm.case.initial_fields import InitialFields
 from mpilbm.case.model import Case, Scalar
 from mpilbm.case.tables.case_file import CaseFile
 from mpilbm.case.tables.scalars import USUAL, ScalarTable, lattices
-from mpilbm.core.files.input_text import is_number
-from mpilbm.core.files.toml_text import shown
+from mpilbm.core.files import is_number
 from mpilbm.core.formulas.parser import Formula, FormulaError
 from mpilbm.core.formulas.values import FieldValue, names_in
+from mpilbm.core.printable import shown
 from mpilbm.core.quantity import VISCOSITY
 from mpilbm.core.registry import find, make, names
 from mpilbm.core.units import counted, tau_from_viscosity

@@ -12,7 +12,7 @@ from mpilbm.codegen.kernels import FieldKernels
 from mpilbm.codegen.model import Macroscopic, Model
 from mpilbm.codegen.printer import symbol
 from mpilbm.codegen.program import Access
-from mpilbm.core.formulas.functions import total
+from mpilbm.core.formulas.trees import total
 from mpilbm.layouts import HERE, Offset, Place
 from mpilbm.layouts.cells import CellNames
 from mpilbm.model.expressions import Expression, Populations, Vector

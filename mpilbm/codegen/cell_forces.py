@@ -17,7 +17,7 @@ class CellForceText(EntryText):
 
     An entry is a cell of a body. `head` has the first of the staged entries of a boundary list in
     this cell, or -1. The torque is that about the origin of the coordinates of the body, of a force
-    at the centre of the cell; `framed`: whether bodies have frames, see case/body_frames.py.
+    at the centre of the cell; `framed`: whether bodies have frames, see case/case.py.
     """
 
     def __init__(self, fluid: FluidKernels, parity: int, lowest: int, framed: bool) -> None:

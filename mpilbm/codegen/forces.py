@@ -75,7 +75,7 @@ class ForceText(ChunkText):
     wanted   has the values "in" and "out"; with `whole` "before"; at moving walls "u_x", …
     whole    whether the boundary sets whole cells
     split    whether pressure and stress are wanted
-    framed   whether bodies have frames, see case/body_frames.py
+    framed   whether bodies have frames, see case/case.py
 
     In the text, `number_x` is the number of the cell along x, and `at_x_p` the coordinate at which
     a link along a c_i with c_x = 1 leaves the body, half a link from its last node (continuous

@@ -9,7 +9,7 @@ from mpilbm.codegen.printer import AsStored, AsStoredOwn, symbol
 from mpilbm.codegen.program import FORCE
 from mpilbm.codegen.step_text import NodeText, PairText
 from mpilbm.codegen.values import KernelValues
-from mpilbm.core.formulas.functions import total
+from mpilbm.core.formulas.trees import total
 from mpilbm.layouts import HERE, AnyGrid, Layout, Place, Read
 from mpilbm.layouts.grid import Grid
 from mpilbm.model.expressions import Expression, Populations

@@ -8,7 +8,7 @@ from mpilbm.codegen.coordinates import given
 from mpilbm.codegen.partial_cell import CellBody, Partial, beyond_equilibrium
 from mpilbm.codegen.program import FORCE
 from mpilbm.codegen.values import KernelValues
-from mpilbm.core.formulas.functions import total
+from mpilbm.core.formulas.trees import total
 from mpilbm.core.formulas.values import CellValue
 from mpilbm.layouts import HERE, AnyGrid, Place
 from mpilbm.model.expressions import (

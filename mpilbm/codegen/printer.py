@@ -119,7 +119,7 @@ def _product(term: Expr) -> tuple[Expr, Expr] | None:
     return (term.base, term.base) if term.is_Pow and term.exp == 2 else None
 
 
-FUNCTIONS = {  # of mpilbm/core/formulas/functions.py, and of the prelude
+FUNCTIONS = {  # of mpilbm/core/formulas/trees.py, and of the prelude
     "quotient": "QUOTIENT",
     "binary_log": "log2_of",
     "power_of_two": "power_of_two",

@@ -26,7 +26,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, core_schema
 
 from mpilbm.core.errors import MpilbmError, PluginError
-from mpilbm.core.files.toml_text import shown
+from mpilbm.core.printable import shown
 
 PACKAGES = {  # kind -> the package whose modules register its classes
     "lattices": "physics.lattices",

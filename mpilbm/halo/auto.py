@@ -7,8 +7,7 @@ from mpilbm.halo import Exchanger, Halo
 from mpilbm.halo.cuda_ipc import CudaIpc
 from mpilbm.halo.mpi import Direct, Staged
 from mpilbm.halo.nccl import Nccl
-from mpilbm.parallel import gpu_aware
-from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel import Communicator, gpu_aware
 from mpilbm.parallel.slabs import Slab, split
 
 

@@ -12,8 +12,7 @@ from mpilbm.halo import Exchanger, Halo
 from mpilbm.halo.ipc_exchange import WAYS, IpcExchange, IpcExchanger, Windows, refuse
 from mpilbm.halo.local import alone
 from mpilbm.halo.neighbours import arrives, own_gpus
-from mpilbm.parallel.agree import together
-from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel import Communicator, together
 from mpilbm.parallel.slabs import Slab
 
 

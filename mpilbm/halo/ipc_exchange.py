@@ -10,8 +10,7 @@ import numpy as np
 from mpilbm.backends.cuda import CudaDevice
 from mpilbm.backends.interfaces import Array, Event, Launch
 from mpilbm.core.errors import CaseError, MpilbmError
-from mpilbm.halo import Exchange, Exchanger, ipc_kernel
-from mpilbm.halo.ipc_joint import JointStep
+from mpilbm.halo import Exchange, Exchanger, Message, Plan, incoming, ipc_kernel, outgoing
 from mpilbm.halo.ipc_kernel import (
     ARRIVED,
     FLAG_BYTES,
@@ -21,13 +20,12 @@ from mpilbm.halo.ipc_kernel import (
     LOWER,
     UPPER,
     ExchangeKernel,
+    JointStep,
     flag_place,
 )
 from mpilbm.halo.neighbours import Neighbours
-from mpilbm.halo.plan import Message, Plan, incoming, outgoing
 from mpilbm.layouts.grid import Grid
-from mpilbm.parallel.agree import together
-from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel import Communicator, together
 from mpilbm.parallel.slabs import Slab
 
 WAYS = "use 'auto' or 'nccl'"

@@ -10,9 +10,8 @@ from mpilbm.backends import Device
 from mpilbm.backends.interfaces import Array, Event
 from mpilbm.core.errors import CaseError
 from mpilbm.core.registry import register
-from mpilbm.halo import Exchange, Exchanger, Halo
+from mpilbm.halo import Exchange, Exchanger, Halo, Plan, incoming, outgoing
 from mpilbm.halo.local import alone
-from mpilbm.halo.plan import Plan, incoming, outgoing
 from mpilbm.parallel.slabs import Slab
 
 if TYPE_CHECKING:

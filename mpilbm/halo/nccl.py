@@ -13,12 +13,10 @@ from mpilbm.backends.cuda.streams import CudaStream
 from mpilbm.backends.interfaces import Event
 from mpilbm.core.errors import CaseError, MpilbmError
 from mpilbm.core.registry import register
-from mpilbm.halo import Exchange, Exchanger, Halo
+from mpilbm.halo import Exchange, Exchanger, Halo, Plan, incoming, outgoing
 from mpilbm.halo.local import alone
 from mpilbm.halo.neighbours import arrives, own_gpus
-from mpilbm.halo.plan import Plan, incoming, outgoing
-from mpilbm.parallel.agree import on_root, together
-from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel import Communicator, on_root, together
 from mpilbm.parallel.slabs import Slab
 
 T = TypeVar("T")

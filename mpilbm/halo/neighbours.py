@@ -10,10 +10,8 @@ import numpy as np
 from mpilbm import backends
 from mpilbm.backends import Device
 from mpilbm.core.errors import CaseError, MpilbmError
-from mpilbm.halo import Exchange
-from mpilbm.halo.plan import Plan, Transfer
-from mpilbm.parallel.agree import together
-from mpilbm.parallel.communicator import Communicator
+from mpilbm.halo import Exchange, Plan, Transfer
+from mpilbm.parallel import Communicator, together
 from mpilbm.parallel.gpu_aware import pattern
 from mpilbm.parallel.slabs import Slab
 

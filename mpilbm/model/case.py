@@ -237,7 +237,7 @@ class BoundedLattice(Protocol):
 
     @property
     def frames(self) -> tuple[tuple[tuple[float, float], ...], ...]:
-        """The frame of each body, see case/body_frames.py."""
+        """The frame of each body, see case/case.py."""
 
     @property
     def path(self) -> Path:

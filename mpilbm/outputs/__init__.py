@@ -20,10 +20,9 @@ from mpilbm.backends import memory
 from mpilbm.core.machine import terminal
 from mpilbm.core.units import counted
 from mpilbm.model.findings import NOTE, Finding
-from mpilbm.outputs.core.base import Budget, KernelNeeds, Schedule, largest_plane
+from mpilbm.outputs.core import Budget, KernelNeeds, Schedule, largest_plane
 from mpilbm.outputs.core.totals import Totals
-from mpilbm.parallel.agree import together
-from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel import Communicator, together
 from mpilbm.parallel.ranks import local_rank
 from mpilbm.parallel.slabs import Slab
 from mpilbm.solver.step_times import Clock
@@ -210,7 +209,7 @@ class Output(Schedule, KernelNeeds, Budget):
     """
 
     # The complete names of its files, with <step>, <label>, <axes> or * for variable parts (see
-    # storage/own_files.py): --overwrite replaces these files only.
+    # storage/directory.py): --overwrite replaces these files only.
     files: ClassVar[tuple[str, ...]] = ()
     # Keys that say when or in which form it is written, but not what its files contain: a restart
     # that changes them continues the files. Those of base classes are added.

@@ -1,29 +1,26 @@
 """Force and torque on each body over time, as rows of a CSV file."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
 
+from mpilbm.case.case import Case
 from mpilbm.core.errors import CaseError
 from mpilbm.core.quantity import AREA, LENGTH, VELOCITY
 from mpilbm.core.registry import register
 from mpilbm.core.units import FORCE, TORQUE, counted, lattice_text
 from mpilbm.model.findings import NOTE, Finding
 from mpilbm.outputs import Context, Output
-from mpilbm.outputs.core.base import body_problems, chosen_bodies, parts_problems
+from mpilbm.outputs.core import body_problems, chosen_bodies, parts_problems
 from mpilbm.outputs.core.tables import TableWriter
 from mpilbm.outputs.core.totals import over_bodies
-from mpilbm.parallel.agree import on_root
+from mpilbm.parallel import on_root
 from mpilbm.physics.boundaries import in_cells
 from mpilbm.physics.lattices import AXES
+from mpilbm.solids.shapes import Shape
 from mpilbm.storage.csv_log import COEFFICIENTS, Rows
-
-if TYPE_CHECKING:
-    from mpilbm.case.case import Case
-    from mpilbm.solids.shapes import Shape
-
 
 ROW_BYTES = 512
 PARALLEL = 1e-9  # largest part of `lift` across a parallel flow, from rounding
@@ -88,17 +85,17 @@ class BodyForces(Output):
     files: ClassVar[tuple[str, ...]] = ("forces_<label>.csv",)
     free: ClassVar[tuple[str, ...]] = ("body",)
 
-    def contents(self, case: "Case") -> dict[tuple[str, ...], dict[str, Any]]:
+    def contents(self, case: Case) -> dict[tuple[str, ...], dict[str, Any]]:
         """That of each body, which does not depend on the other bodies."""
         (definition,) = super().contents(case).values()
         labels = (case.bodies[number].label for number in self.bodies(case))
         return {(f"forces_{label}.csv",): definition for label in labels}
 
-    def bodies(self, case: "Case") -> tuple[int, ...]:
+    def bodies(self, case: Case) -> tuple[int, ...]:
         """The named bodies, or all."""
         return chosen_bodies(case, self.body)
 
-    def lengths(self, case: "Case") -> dict[str, float]:
+    def lengths(self, case: Case) -> dict[str, float]:
         """L of the Strouhal number f L / U of each body in cells, where it is known.
 
         `length`; without it, in 2D the width of the body across the flow, in 3D its smallest side
@@ -108,7 +105,7 @@ class BodyForces(Output):
         found = {body.label: self.length or self._side(case, body.shape) for body in bodies}
         return {label: length for label, length in found.items() if length}
 
-    def _side(self, case: "Case", shape: "Shape | None") -> float | None:
+    def _side(self, case: Case, shape: Shape | None) -> float | None:
         """The width of a shape across the flow in 2D, its smallest side across the flow in 3D."""
         if shape is None:
             return None
@@ -124,7 +121,7 @@ class BodyForces(Output):
         """Whether `split` is set."""
         return self.split
 
-    def problems(self, case: "Case") -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """Unknown labels, bodies that two outputs name, vectors of another dimension, …"""
         D = case.dimensions
         found = self._body_problems(case)
@@ -143,7 +140,7 @@ class BodyForces(Output):
                 found.append(f"{name}: found {counted(len(vector), 'component')}; allowed: {D}")
         return found + self._reference_problems("length" if D == 2 else "area", case)
 
-    def warnings(self, case: "Case") -> list[Finding]:
+    def warnings(self, case: Case) -> list[Finding]:
         """Those of the base class; in 3D without `lift` the directions of the coefficients."""
         found = super().warnings(case)
         if case.dimensions == 3 and self.velocity and not self.lift:
@@ -153,7 +150,7 @@ class BodyForces(Output):
             found.append(Finding(NOTE, "lift", sentence))
         return found
 
-    def _body_problems(self, case: "Case") -> list[str]:
+    def _body_problems(self, case: Case) -> list[str]:
         found = body_problems(case, self.body)
         same = [other.bodies(case) for other in case.outputs if isinstance(other, BodyForces)]
         for number in self.bodies(case):
@@ -162,7 +159,7 @@ class BodyForces(Output):
                 found.append(f"body: '{label}' is in two of these outputs; keep one")
         return found
 
-    def _reference_problems(self, size: str, case: "Case") -> list[str]:
+    def _reference_problems(self, size: str, case: Case) -> list[str]:
         D = case.dimensions
         other = "area" if size == "length" else "length"
         found = []
@@ -180,7 +177,7 @@ class BodyForces(Output):
             found += [] if np.isfinite(across).all() else [f"lift: {problem}"]
         return found
 
-    def _size_problems(self, size: str, case: "Case") -> list[str]:
+    def _size_problems(self, size: str, case: Case) -> list[str]:
         """Why the size across the flow does not follow from the bodies."""
         if sum(v != 0 for v in self.velocity or ()) > 1:
             why = "the velocity has more than one component"
@@ -192,7 +189,7 @@ class BodyForces(Output):
             return [f"{size}: missing, and {why}; give {size}"]
         return []
 
-    def disk_bytes(self, case: "Case", times: int) -> int:
+    def disk_bytes(self, case: Case, times: int) -> int:
         """A row for each body each time."""
         return times * ROW_BYTES * (2 if self.split else 1) * len(self.bodies(case))
 

@@ -1,13 +1,11 @@
 """Fields of a part of the box: VTKHDF files that ParaView and PyVista open directly."""
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from mpilbm.case.case import Case
 from mpilbm.core.registry import register
 from mpilbm.outputs.images.output import StridedBetweenPoints, box_problems, ends_of
 from mpilbm.outputs.images.part import Part, of_box
-
-if TYPE_CHECKING:
-    from mpilbm.case.case import Case
 
 
 @register("outputs", "box")
@@ -20,11 +18,11 @@ class Box(StridedBetweenPoints):
 
     files: ClassVar[tuple[str, ...]] = ("box_<label>_<step>.vtkhdf", "box_<label>.vtkhdf.series")
 
-    def part(self, case: "Case") -> Part:
+    def part(self, case: Case) -> Part:
         """The cells between the corners."""
         return of_box(case, *ends_of(self), self.strides(case))
 
-    def part_problems(self, case: "Case") -> list[str]:
+    def part_problems(self, case: Case) -> list[str]:
         """Corners outside of the box, and a stride that does not fit."""
         found = self.stride_problems(case)
         return found or box_problems(case, *ends_of(self), self.strides(case))

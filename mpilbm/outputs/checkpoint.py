@@ -27,19 +27,18 @@ import numpy as np
 from pydantic import Field
 
 from mpilbm import __version__
+from mpilbm.case.case import Case
 from mpilbm.core.registry import register
 from mpilbm.outputs import Context, Kept, Output, PlaneCopies, number_of_cells
-from mpilbm.parallel.agree import on_root
+from mpilbm.parallel import on_root
+from mpilbm.solver.fields.sources import SlabCopies
 from mpilbm.storage.background import Job
-from mpilbm.storage.own_files import existing
+from mpilbm.storage.directory import existing
 from mpilbm.storage.partial_file import dataset
 from mpilbm.storage.planes import Block, OwnFile, PlaneFile, PlaneFiles
 
 if TYPE_CHECKING:
     import h5py
-
-    from mpilbm.case.case import Case
-    from mpilbm.solver.fields.sources import SlabCopies
 
 Small = dict[str, np.ndarray | None]  # datasets that rank 0 writes at once; None on other ranks
 FORMAT = 2  # 1 had no digest
@@ -70,7 +69,7 @@ class Checkpoint(Output):
     free: ClassVar[tuple[str, ...]] = ("keep", "background", "read_back")
     several: ClassVar[bool] = False
 
-    def contents(self, case: "Case") -> dict[tuple[str, ...], dict[str, Any]]:
+    def contents(self, case: Case) -> dict[tuple[str, ...], dict[str, Any]]:
         """None: a restart keeps all checkpoints."""
         return {}
 
@@ -79,14 +78,14 @@ class Checkpoint(Output):
         """Never: the case describes the initial state."""
         return False
 
-    def disk_bytes(self, case: "Case", times: int) -> int:
+    def disk_bytes(self, case: Case, times: int) -> int:
         """The checkpoints that are kept, and the new one before the oldest is removed."""
         formats = case.formats
         values = number_of_cells(case) * len(formats.names) * len(case.fluids)
         size = values * np.dtype(formats.widest).itemsize
         return min(times, self.keep + 1) * (size + sum(o.kept_bytes(case) for o in case.outputs))
 
-    def stages(self, case: "Case") -> bool:
+    def stages(self, case: Case) -> bool:
         """Always: threads write copies."""
         return True
 
@@ -152,7 +151,7 @@ class CheckpointWriter:
         describe_state(file, context.case, context.solver.state_groups, step, context.kept)
         describe_entries(file, context.solver.entry_states, small)
 
-    def _write_in_threads(self, job: Job, of_slab: "SlabCopies", small: Small) -> None:
+    def _write_in_threads(self, job: Job, of_slab: SlabCopies, small: Small) -> None:
         """Threads write the planes of this rank, and read them back; rank 0 the small arrays."""
         groups, kept = self.context.solver.state_groups, self.context.kept
         sources: dict[str, PlaneCopies] = {
@@ -238,7 +237,7 @@ class CheckpointWriter:
 
 
 def describe_state(
-    file: "h5py.File", case: "Case", groups: Sequence[Any], step: int, kept: Sequence[Kept] = ()
+    file: "h5py.File", case: Case, groups: Sequence[Any], step: int, kept: Sequence[Kept] = ()
 ) -> None:
     """Create the groups, datasets and attributes of a checkpoint.
 

@@ -2,18 +2,16 @@
 
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
+from mpilbm.case.case import Case
 from mpilbm.core.registry import register
+from mpilbm.outputs.samples import Head, SampleFile, image
 from mpilbm.outputs.samples.host import HostSampled, unit_of
-from mpilbm.outputs.samples.profiles import Head, SampleFile, image
 from mpilbm.outputs.samples.writer import Fields
-
-if TYPE_CHECKING:
-    from mpilbm.case.case import Case
 
 
 @register("outputs", "higher_moments")
@@ -42,7 +40,7 @@ class HigherMomentsOutput(HostSampled):
         "higher_moments_<label>_<step>.vtkhdf",
     )
 
-    def sums(self, case: "Case") -> "HigherMoments":
+    def sums(self, case: Case) -> "HigherMoments":
         """Central moments and extrema at each place of a plane."""
         _, rows, nx = case.shape
         return HigherMoments(rows, nx, case.dimensions, self.along(case))
@@ -53,13 +51,13 @@ class HigherMomentsOutput(HostSampled):
         vtkhdf = image(head, moment_components(head.case.dimensions), unit_of)
         return {"h5": plain, "vtkhdf": [vtkhdf], "both": [*plain, vtkhdf]}[self.format]
 
-    def disk_bytes(self, case: "Case", times: int) -> int:
+    def disk_bytes(self, case: Case, times: int) -> int:
         """The datasets of all files; an image has vectors of three components."""
         size, D = super().disk_bytes(case, times), case.dimensions
         image = -(-size * 4 // (1 + D))
         return {"h5": size, "vtkhdf": image, "both": size + image}[self.format]
 
-    def problems(self, case: "Case") -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """Also rows of a staggered lattice that are not averaged."""
         return super().problems(case) + self.row_problems(case, "moments")
 

@@ -1,13 +1,11 @@
 """Fields of the cells along a line: VTKHDF files that ParaView and PyVista open directly."""
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from mpilbm.case.case import Case
 from mpilbm.core.registry import register
 from mpilbm.outputs.images.output import BetweenPoints, box_problems, ends_of
 from mpilbm.outputs.images.part import Part, cell_of, of_box
-
-if TYPE_CHECKING:
-    from mpilbm.case.case import Case
 
 
 @register("outputs", "line")
@@ -21,14 +19,14 @@ class Line(BetweenPoints):
 
     files: ClassVar[tuple[str, ...]] = ("line_<label>_<step>.vtkhdf", "line_<label>.vtkhdf.series")
 
-    def part(self, case: "Case") -> Part:
+    def part(self, case: Case) -> Part:
         """The cells along the line."""
         pairs = zip(*ends_of(self), case.domain.size, strict=True)
         ends = [(a, b) if a != b else (cell_of(a, n), cell_of(a, n) + 1) for a, b, n in pairs]
         low, high = zip(*ends, strict=True)
         return of_box(case, low, high, (1,) * case.dimensions)
 
-    def part_problems(self, case: "Case") -> list[str]:
+    def part_problems(self, case: Case) -> list[str]:
         """Ends outside of the box, and a line that is not parallel to an axis."""
         low, high = ends_of(self)
         pairs = zip(low, high, case.domain.size, strict=False)

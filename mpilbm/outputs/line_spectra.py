@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic import Field
 
+from mpilbm.case.case import Case
 from mpilbm.core.registry import register
 from mpilbm.core.units import LATTICE_UNIT
 from mpilbm.outputs.samples.host import HostSampled
@@ -14,8 +15,6 @@ from mpilbm.physics.lattices import AXES
 
 if TYPE_CHECKING:
     import h5py
-
-    from mpilbm.case.case import Case
 
 
 @register("outputs", "line_spectra")
@@ -41,18 +40,18 @@ class LineSpectraOutput(HostSampled):
 
     files: ClassVar[tuple[str, ...]] = ("line_spectra_<label>_<step>.h5",)
 
-    def directions(self, case: "Case") -> tuple[str, ...]:
+    def directions(self, case: Case) -> tuple[str, ...]:
         """The directions of the lines."""
         within = AXES[: case.dimensions - 1]
         chosen = self.average if self.lines is None else self.lines
         return tuple(axis for axis in within if axis in chosen)
 
-    def sums(self, case: "Case") -> "LineSpectra":
+    def sums(self, case: Case) -> "LineSpectra":
         """Spectra and means of the lines of a plane."""
         _, rows, nx = case.shape
         return LineSpectra(rows, nx, case.dimensions, self.along(case), self.directions(case))
 
-    def problems(self, case: "Case") -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """Lines that are not homogeneous, not periodic, or distributed; bodies."""
         found, D = super().problems(case), case.dimensions
         within, last = AXES[: D - 1], AXES[D - 1]
@@ -89,7 +88,7 @@ class LineSpectraOutput(HostSampled):
             found.append("lines through bodies have no spectrum; remove the bodies or this output")
         return found
 
-    def describe(self, case: "Case", file: "h5py.File") -> None:
+    def describe(self, case: Case, file: "h5py.File") -> None:
         """Add distances and wavenumbers."""
         for axis in self.directions(case):
             n = case.domain.size[AXES.index(axis)]

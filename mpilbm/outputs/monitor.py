@@ -2,22 +2,20 @@
 
 from collections.abc import Callable, Iterable
 from math import prod
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
+from mpilbm.case.case import Case
 from mpilbm.core.registry import register
 from mpilbm.core.units import VELOCITY, Dimension
 from mpilbm.outputs import Context, Output
 from mpilbm.outputs.core.tables import TableWriter
-from mpilbm.outputs.spectra import shells, velocity
+from mpilbm.outputs.spectra import spectra, velocity
 from mpilbm.outputs.spectra.velocity import VelocityWaves
-from mpilbm.parallel.agree import on_root
+from mpilbm.parallel import on_root
 from mpilbm.physics import sloped
 from mpilbm.storage.csv_log import Rows
-
-if TYPE_CHECKING:
-    from mpilbm.case.case import Case
 
 NAME = "monitor.csv"
 ROW_BYTES = 512
@@ -46,24 +44,24 @@ class Monitor(Output):
     files: ClassVar[tuple[str, ...]] = (NAME,)
     several: ClassVar[bool] = False
 
-    def kernels(self, case: "Case") -> tuple[str, ...]:
+    def kernels(self, case: Case) -> tuple[str, ...]:
         """That of the enstrophy, and that of the fields, which reports the cell of a NaN."""
         return ("enstrophy", "fields")
 
-    def problems(self, case: "Case") -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """Boxes in which the flow is not a sum of waves, with `spectral`."""
         found = velocity.box_problems(case) if self.spectral else []
         return [f"spectral: {problem}" for problem in found]
 
-    def stages(self, case: "Case") -> bool:
+    def stages(self, case: Case) -> bool:
         """Whether the host gets copies of u."""
         return self.spectral
 
-    def host_bytes(self, case: "Case", planes: int) -> int:
+    def host_bytes(self, case: Case, planes: int) -> int:
         """The transforms."""
         return velocity.host_bytes(case, planes) if self.spectral else 0
 
-    def disk_bytes(self, case: "Case", times: int) -> int:
+    def disk_bytes(self, case: Case, times: int) -> int:
         """A row each time."""
         return times * ROW_BYTES * len(case.fluids)
 
@@ -133,7 +131,7 @@ class MonitorWriter(TableWriter):
         """The sum over the cells of omega.omega / 2 with exact derivatives, on rank 0."""
         if self.velocity is None:
             return {}
-        found = shells.spectra(self.comm, self.velocity.shells, self.velocity.take())
+        found = spectra(self.comm, self.velocity.shells, self.velocity.take())
         return {} if found is None else {SPECTRAL: float(found[2].sum()) * prod(self.case.shape)}
 
     def add_rows(self, step: int, found: tuple[dict[str, float], float]) -> None:

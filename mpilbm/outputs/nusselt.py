@@ -3,26 +3,23 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import nan, prod
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
 
+from mpilbm.case.case import Case
+from mpilbm.case.model import Scalar
 from mpilbm.core.quantity import LENGTH
 from mpilbm.core.registry import register
 from mpilbm.outputs import Context
 from mpilbm.outputs.core.scheduled import Scheduled
 from mpilbm.outputs.core.tables import TableWriter
-from mpilbm.parallel.agree import on_root
+from mpilbm.parallel import on_root
 from mpilbm.physics.lattices import AXES
 from mpilbm.physics.scalars.boundaries import ScalarBoundary
 from mpilbm.solver.scalar_transport import over_owners
 from mpilbm.storage.csv_log import Rows
-
-if TYPE_CHECKING:
-    from mpilbm.case.case import Case
-    from mpilbm.case.model import Scalar
-
 
 VALUE_BYTES, MORE = 26, 12  # of a number in a row; columns besides those of faces and bodies
 LINK_BYTES = 64  # of a cell next to a face, with its links
@@ -74,7 +71,7 @@ class Nusselt(Scheduled):
         """The name of its file."""
         return "nusselt.csv" if self.label is None else f"nusselt_{self.label}.csv"
 
-    def scales(self, case: "Case") -> "Scales":
+    def scales(self, case: Case) -> "Scales":
         """The scales of Nu; NotDefined if they do not follow from the case."""
         number = scalar_number(case, self.scalar)
         scalar, D, axis = case.scalars[number], case.dimensions, self.axis
@@ -104,24 +101,24 @@ class Nusselt(Scheduled):
         length = float(case.domain.size[a]) if self.length is None else self.length
         return Scales(number, a, length, difference, scalar.diffusivity)
 
-    def definition(self, case: "Case") -> dict[str, Any]:
+    def definition(self, case: Case) -> dict[str, Any]:
         """The scales, also those that follow from the case."""
         scales = self.scales(case)
         found = {"scalar": case.labels[scales.number], "axis": AXES[scales.axis]}
         return found | {"length": scales.length, "difference": scales.difference}
 
-    def scalars(self, case: "Case") -> tuple[int, ...]:
+    def scalars(self, case: Case) -> tuple[int, ...]:
         """The one that it names."""
         try:
             return (scalar_number(case, self.scalar),)
         except NotDefined:
             return ()
 
-    def kernels(self, case: "Case") -> tuple[str, ...]:
+    def kernels(self, case: Case) -> tuple[str, ...]:
         """That of the sums over the fluid."""
         return ("transport",)
 
-    def problems(self, case: "Case") -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """Those of the base class; scales that do not follow; two outputs of one file."""
         found = super().problems(case)
         same = [each for each in case.outputs if isinstance(each, Nusselt) and each is not self]
@@ -133,12 +130,12 @@ class Nusselt(Scheduled):
             found.append(str(error))
         return found
 
-    def disk_bytes(self, case: "Case", times: int) -> int:
+    def disk_bytes(self, case: Case, times: int) -> int:
         """A row each time."""
         columns = MORE + 3 * (2 * case.dimensions + len(case.bodies))
         return times * VALUE_BYTES * columns
 
-    def device_bytes(self, case: "Case", planes: int) -> int:
+    def device_bytes(self, case: Case, planes: int) -> int:
         """The sums over rows, and the links of the faces; those of bodies are not known here."""
         _, rows, nx = case.shape
         along = planes * rows * 2 + planes * nx * 2 + rows * nx * 2
@@ -169,7 +166,7 @@ class Scales:
         return self.diffusivity * self.difference / self.length
 
 
-def scalar_number(case: "Case", label: str | None) -> int:
+def scalar_number(case: Case, label: str | None) -> int:
     """The number of the scalar with this label, or of the only one; NotDefined."""
     known = ", ".join(dict.fromkeys(case.labels))
     if not known:
@@ -181,7 +178,7 @@ def scalar_number(case: "Case", label: str | None) -> int:
     return 0 if label is None else case.labels.index(label)
 
 
-def wall_values(scalar: "Scalar", axis: int) -> tuple[float, float] | None:
+def wall_values(scalar: Scalar, axis: int) -> tuple[float, float] | None:
     """The values at the lower and the upper face of an axis; None unless both are numbers."""
     of_faces: dict[str, ScalarBoundary] = {
         face: each for each in scalar.boundaries for face in each.where
@@ -196,12 +193,12 @@ def wall_values(scalar: "Scalar", axis: int) -> tuple[float, float] | None:
     return found[0], found[1]
 
 
-def supplied(scalar: "Scalar") -> frozenset[str]:
+def supplied(scalar: Scalar) -> frozenset[str]:
     """The faces at which a value or a flux is given; the others are adiabatic or outlets."""
     return frozenset(face for each in scalar.boundaries if each.values() for face in each.where)
 
 
-def _likely_axes(case: "Case", scalar: "Scalar") -> list[str]:
+def _likely_axes(case: Case, scalar: Scalar) -> list[str]:
     """The axes along which there may be a flux: those with the most faces of `supplied`."""
     names, faces = AXES[: case.dimensions], supplied(scalar)
     count = [len({f"{axis}-", f"{axis}+"} & faces) for axis in names]

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from math import nan, prod, sqrt
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
+from mpilbm.case.case import Case
 from mpilbm.case.driving import NotDriven, driving
 from mpilbm.case.tables import Scale
 from mpilbm.core.quantity import in_si
@@ -15,13 +16,9 @@ from mpilbm.core.units import LENGTH, VELOCITY
 from mpilbm.model.findings import WARNING, Finding
 from mpilbm.outputs import Context, Output
 from mpilbm.outputs.core.tables import TableWriter
-from mpilbm.parallel.agree import on_root
+from mpilbm.parallel import on_root
 from mpilbm.physics.lattices import AXES
 from mpilbm.storage.csv_log import Rows
-
-if TYPE_CHECKING:
-    from mpilbm.case.case import Case
-
 
 FILE = "permeability.csv"
 MILLIDARCY = 9.869233e-16  # m^2
@@ -55,11 +52,11 @@ class Permeability(Output):
     several: ClassVar[bool] = False
     watchable: ClassVar[bool] = True
 
-    def kernels(self, case: "Case") -> tuple[str, ...]:
+    def kernels(self, case: Case) -> tuple[str, ...]:
         """The one of the sums of the velocity."""
         return ("flux",)
 
-    def problems(self, case: "Case") -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """A flow without a known constant force along one axis, closures, a wrong side of cells."""
         found = []
         try:
@@ -76,7 +73,7 @@ class Permeability(Output):
             found.append(f"voxel: {error}")
         return found
 
-    def warnings(self, case: "Case") -> list[Finding]:
+    def warnings(self, case: Case) -> list[Finding]:
         """Those of the base class, and a collision or walls for which k depends on viscosity."""
         causes, fix = [], []
         collision = case.fluids[0].collision
@@ -95,7 +92,7 @@ class Permeability(Output):
             found.append(Finding(WARNING, "", sentence))
         return found
 
-    def cell(self, case: "Case") -> float | None:
+    def cell(self, case: Case) -> float | None:
         """The side of a cell in m, None if it is not known; ValueError for a wrong `voxel`."""
         if self.voxel is None:
             return case.units.cell if case.units else None
@@ -105,12 +102,12 @@ class Permeability(Output):
             )
         return self.voxel
 
-    def definition(self, case: "Case") -> dict[str, Any]:
+    def definition(self, case: Case) -> dict[str, Any]:
         """The side of a cell, also if it is that of [units]."""
         cell = self.cell(case)
         return {} if cell is None else {"voxel": cell}
 
-    def disk_bytes(self, case: "Case", times: int) -> int:
+    def disk_bytes(self, case: Case, times: int) -> int:
         """A row each time."""
         return times * ROW_BYTES
 

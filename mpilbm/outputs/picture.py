@@ -4,16 +4,16 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from importlib.util import find_spec
 from math import ceil, prod
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
+from mpilbm.case.case import Case
 from mpilbm.core.errors import FileSystemError
 from mpilbm.core.quantity import LENGTH
 from mpilbm.core.registry import register
 from mpilbm.outputs import Context
-from mpilbm.outputs.core.fields import field_problems
 from mpilbm.outputs.core.scheduled import Scheduled
 from mpilbm.outputs.drawing import film, isosurface
 from mpilbm.outputs.drawing.isosurface import DrawingFailed
@@ -24,15 +24,12 @@ from mpilbm.outputs.drawing.pictures import (
     PlaneDrawing,
     SurfaceDrawing,
 )
+from mpilbm.outputs.images import SOLID, at_nodes, field_problems
 from mpilbm.outputs.images.part import Part, cell_of, of_box
-from mpilbm.outputs.images.values import SOLID, at_nodes
-from mpilbm.parallel.agree import on_root
+from mpilbm.parallel import on_root
 from mpilbm.physics.lattices import AXES
 from mpilbm.solver.fields.point_fields import PointFields, point_bytes, point_roles
-from mpilbm.storage.files import whole
-
-if TYPE_CHECKING:
-    from mpilbm.case.case import Case
+from mpilbm.storage import whole
 
 BYTES = 200_000  # of a picture, about
 
@@ -87,7 +84,7 @@ class Picture(Scheduled):
     )
     free: ClassVar[tuple[str, ...]] = ("film",)
 
-    def problems(self, case: "Case") -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """Unknown fields, planes outside of the box, an empty range, missing packages."""
         found = super().problems(case)
         found += [line.replace("fields:", "field:") for line in field_problems((self.field,), case)]
@@ -107,7 +104,7 @@ class Picture(Scheduled):
             found.append(film.MISSING)
         return found + (self._surface_problems(self.surface, case) if self.surface else [])
 
-    def _surface_problems(self, surface: Isosurface, case: "Case") -> list[str]:
+    def _surface_problems(self, surface: Isosurface, case: Case) -> list[str]:
         """A surface in 2D, next to a plane, of an unknown field or of too many cells."""
         lines = field_problems((surface.field,), case)
         found = [line.replace("fields:", "surface.field:") for line in lines]
@@ -130,7 +127,7 @@ class Picture(Scheduled):
             found.append(f"surface: {isosurface.MISSING}")
         return found
 
-    def part(self, case: "Case") -> Part:
+    def part(self, case: Case) -> Part:
         """The cells of the plane."""
         size = case.domain.size
         low, high = [0.0] * len(size), list(map(float, size))
@@ -146,11 +143,11 @@ class Picture(Scheduled):
         """The fields whose values it needs."""
         return (self.surface.field, self.field) if self.surface else (self.field,)
 
-    def kernels(self, case: "Case") -> tuple[str, ...]:
+    def kernels(self, case: Case) -> tuple[str, ...]:
         """Those of the values at listed cells."""
         return point_roles(case, self._fields)
 
-    def device_bytes(self, case: "Case", planes: int) -> int:
+    def device_bytes(self, case: Case, planes: int) -> int:
         """The list of cells and their values."""
         if self.surface:
             nx, ny, _ = self.surface.points(case)
@@ -160,7 +157,7 @@ class Picture(Scheduled):
             cells = min(planes, part.planes.count) * part.rows.count * part.x.count
         return point_bytes(case, self._fields, cells)
 
-    def disk_bytes(self, case: "Case", times: int) -> int:
+    def disk_bytes(self, case: Case, times: int) -> int:
         """The pictures, and a film of about the same size."""
         return times * BYTES * (2 if self.film else 1)
 

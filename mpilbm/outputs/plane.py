@@ -1,17 +1,15 @@
 """Fields of the cells in a plane: VTKHDF files that ParaView and PyVista open directly."""
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from mpilbm.case.case import Case
 from mpilbm.core.quantity import LENGTH
 from mpilbm.core.registry import register
 from mpilbm.outputs.images.output import Strided
 from mpilbm.outputs.images.part import Part, cell_of, of_box
 from mpilbm.physics.lattices import AXES
-
-if TYPE_CHECKING:
-    from mpilbm.case.case import Case
 
 
 @register("outputs", "plane")
@@ -33,7 +31,7 @@ class Plane(Strided):
         "plane_<label>.vtkhdf.series",
     )
 
-    def part(self, case: "Case") -> Part:
+    def part(self, case: Case) -> Part:
         """The cells that the plane cuts."""
         size, axis = case.domain.size, AXES.index(self.normal)
         cell = cell_of(self.position, size[axis])
@@ -41,7 +39,7 @@ class Plane(Strided):
         low[axis], high[axis], stride[axis] = cell, cell + 1, 1
         return of_box(case, low, high, stride)
 
-    def part_problems(self, case: "Case") -> list[str]:
+    def part_problems(self, case: Case) -> list[str]:
         """A plane in two dimensions or outside of the box, and a stride that does not fit."""
         if case.dimensions == 2:
             return ["normal: a plane requires three dimensions; use a snapshot or a line"]

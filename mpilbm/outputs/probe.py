@@ -11,25 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from mpilbm.case.case import Case
 from mpilbm.core.errors import CaseError
 from mpilbm.core.files.input_arrays import load_numbers
 from mpilbm.core.quantity import LENGTH
 from mpilbm.core.registry import register
 from mpilbm.core.units import counted, field_unit
 from mpilbm.outputs import Context
-from mpilbm.outputs.core.fields import COMPONENTS, field_problems
 from mpilbm.outputs.core.scheduled import Scheduled
-from mpilbm.outputs.core.series import Series
-from mpilbm.outputs.core.tables import TableWriter
-from mpilbm.parallel.agree import on_root, together
+from mpilbm.outputs.core.tables import Series, TableWriter
+from mpilbm.outputs.images import COMPONENTS, field_problems
+from mpilbm.parallel import on_root, together
 from mpilbm.physics.lattices import AXES
 from mpilbm.solver.fields.point_fields import PointFields, point_bytes, point_roles
 from mpilbm.storage.csv_log import Rows
 
 if TYPE_CHECKING:
     import h5py
-
-    from mpilbm.case.case import Case
 
 
 MOST_POINTS = 100_000  # more are a plane or a box
@@ -77,7 +75,7 @@ class Probe(Scheduled):
     files: ClassVar[tuple[str, ...]] = ("probe_<label>.h5", "probe_<label>.csv")
     free: ClassVar[tuple[str, ...]] = ("format",)
 
-    def positions(self, case: "Case") -> NDArray[np.float64]:
+    def positions(self, case: Case) -> NDArray[np.float64]:
         """The points, (n, D) in cells; ValueError if the file cannot be read."""
         if self.file is None:
             return np.array(self.points or (), float)
@@ -86,7 +84,7 @@ class Probe(Scheduled):
         except ValueError as error:
             raise ValueError(f"'{self.file}' {error}") from None
 
-    def definition(self, case: "Case") -> dict[str, Any]:
+    def definition(self, case: Case) -> dict[str, Any]:
         """The positions in place of the file, or their digest if there are many of them."""
         points: Any = (positions := self.positions(case)).tolist()
         if positions.size > MOST_LISTED:
@@ -95,7 +93,7 @@ class Probe(Scheduled):
         keys.pop("file", None)
         return keys | {"points": points}
 
-    def problems(self, case: "Case") -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """Unknown fields, and points that are missing, outside the box, or too many."""
         found = super().problems(case) + field_problems(self.fields, case)
         if (self.points is None) == (self.file is None):
@@ -111,7 +109,7 @@ class Probe(Scheduled):
             return [*found, f"{key}: {error}"]
         return found + [f"{key}: {text}" for text in self._point_problems(positions, case)]
 
-    def _point_problems(self, positions: NDArray[np.float64], case: "Case") -> list[str]:
+    def _point_problems(self, positions: NDArray[np.float64], case: Case) -> list[str]:
         D, size = case.dimensions, np.array(case.domain.size)
         if not positions.size:
             return ["found no point; give at least one"]
@@ -130,26 +128,26 @@ class Probe(Scheduled):
             return [f'found {points}; allowed: {MOST_COLUMNS}; use format = "h5"']
         return []
 
-    def _values(self, case: "Case") -> int:
+    def _values(self, case: Case) -> int:
         """Numbers of a point in a row."""
         D = case.dimensions
         flat = {"u": D, "vorticity": 1 if D == 2 else 3}
         return sum(flat.get(name, COMPONENTS.get(name, 1)) for name in self.fields)
 
-    def kernels(self, case: "Case") -> tuple[str, ...]:
+    def kernels(self, case: Case) -> tuple[str, ...]:
         """Those of fields at listed cells."""
         return point_roles(case, self.fields)
 
-    def _count(self, case: "Case") -> int:
+    def _count(self, case: Case) -> int:
         return len(self.positions(case))
 
-    def disk_bytes(self, case: "Case", times: int) -> int:
+    def disk_bytes(self, case: Case, times: int) -> int:
         """A row each time."""
         values = self._count(case) * self._values(case) + 2
         each = CSV_BYTES if self.format == "csv" else VALUE_BYTES
         return HEAD_BYTES + (times + 1) * values * each + 24 * values
 
-    def device_bytes(self, case: "Case", planes: int) -> int:
+    def device_bytes(self, case: Case, planes: int) -> int:
         """The lists of cells and their values."""
         around = 2**case.dimensions if self.interpolation == "linear" else 1
         return point_bytes(case, self.fields, around * self._count(case))
@@ -259,7 +257,7 @@ class Interpolation:
     weights: Floats
 
     @classmethod
-    def create(cls, case: "Case", positions: Floats, linear: bool) -> "Interpolation":
+    def create(cls, case: Case, positions: Floats, linear: bool) -> "Interpolation":
         """The cells that contain the positions, or trilinearly the nearest 2^D cell centres.
 
         Positions (n, D) in cells; the centres of cells are at 0.5, 1.5, … Linear interpolation
@@ -308,7 +306,7 @@ class Interpolation:
         return found
 
 
-def _once(case: "Case", nodes: Ints) -> tuple[Ints, Ints]:
+def _once(case: Case, nodes: Ints) -> tuple[Ints, Ints]:
     """Each of the nodes (n, c, D) once as (m, 3), in ascending order, and their numbers (n, c)."""
     nx, *rest = case.domain.size  # of the complete box, also of a staggered lattice
     shape = case.shape[0], prod(rest[:-1]), nx

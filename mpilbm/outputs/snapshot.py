@@ -1,18 +1,16 @@
 """Fields of all cells at one step: VTKHDF files that ParaView and PyVista open directly."""
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from mpilbm.case.case import Case
 from mpilbm.case.tables import MOST_STEPS
 from mpilbm.core.quantity import LENGTH, STEPS
 from mpilbm.core.registry import register
 from mpilbm.model.findings import Finding
 from mpilbm.outputs.images.output import Strided, box_problems
 from mpilbm.outputs.images.part import Part, of_box
-
-if TYPE_CHECKING:
-    from mpilbm.case.case import Case
 
 Point = tuple[float, ...]
 
@@ -25,7 +23,7 @@ class Snapshot(Strided):
     Differences are central, and one-sided next to a wall or a solid; both are 0 in solids.
     If the case has bodies, a field `solid` is added, which is 1 in their cells. The file contains
     all nodes of the box, or those of `box`: the nodes that a staggered lattice (D3Q13) does not
-    store are means of their neighbours, see outputs/core/fields.py. With `stride` a block
+    store are means of their neighbours, see outputs/images/__init__.py. With `stride` a block
     without fluid cells has rho = 1 and u = 0 and is solid.
 
     `snapshot.vtkhdf.series` lists the files with their times; ParaView opens it as one time series.
@@ -76,28 +74,28 @@ class Snapshot(Strided):
         """How often it is written in a run of `last` steps, in words."""
         return "the last step" if self._last else super().how_often(last)
 
-    def warnings(self, case: "Case") -> list[Finding]:
+    def warnings(self, case: Case) -> list[Finding]:
         """Findings; without `every` it is no surprise that one step is written."""
         found = super().warnings(case)
         return [each for each in found if not (self._last and each.where == "every")]
 
-    def label_in(self, case: "Case") -> str:
+    def label_in(self, case: Case) -> str:
         """The label, or ""."""
         return self.label or ""
 
-    def stem(self, case: "Case") -> str:
+    def stem(self, case: Case) -> str:
         """snapshot or, with a label, snapshot_<label>."""
         return f"{self.name}_{self.label}" if self.label else self.name
 
-    def _corners(self, case: "Case") -> tuple[Point, Point]:
+    def _corners(self, case: Case) -> tuple[Point, Point]:
         size = tuple(map(float, case.domain.size))
         return self.box or ((0.0,) * len(size), size)
 
-    def part(self, case: "Case") -> Part:
+    def part(self, case: Case) -> Part:
         """The whole box, or `box`."""
         return of_box(case, *self._corners(case), self.strides(case))
 
-    def part_problems(self, case: "Case") -> list[str]:
+    def part_problems(self, case: Case) -> list[str]:
         """A `box` that is not in the box of the case, and a stride that does not fit."""
         found = self.stride_problems(case)
         return found or box_problems(case, *self._corners(case), self.strides(case), "box: ")

@@ -6,23 +6,20 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from mpilbm.case.case import Case
 from mpilbm.core.registry import register
 from mpilbm.core.units import Dimension
 from mpilbm.model.findings import NOTE, Finding
 from mpilbm.outputs import Context
 from mpilbm.outputs.core.scheduled import Scheduled
-from mpilbm.outputs.core.series import Series
-from mpilbm.outputs.core.tables import TableWriter
-from mpilbm.outputs.spectra import velocity
-from mpilbm.outputs.spectra.shells import Shells, spectra, with_transfer
+from mpilbm.outputs.core.tables import Series, TableWriter
+from mpilbm.outputs.spectra import Shells, spectra, velocity, with_transfer
 from mpilbm.outputs.spectra.velocity import VelocityWaves
-from mpilbm.parallel.agree import on_root
+from mpilbm.parallel import on_root
 from mpilbm.storage.csv_log import Rows
 
 if TYPE_CHECKING:
     import h5py
-
-    from mpilbm.case.case import Case
 
 # Columns with their dimension and unit in SI and in lattice units
 COLUMNS: dict[str, tuple[Dimension, str, str]] = {
@@ -70,11 +67,11 @@ class Spectrum(Scheduled):
     files: ClassVar[tuple[str, ...]] = ("spectrum_<label>.h5", "spectrum_<label>.csv")
     free: ClassVar[tuple[str, ...]] = ("format",)
 
-    def problems(self, case: "Case") -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """Boxes in which the flow is not a sum of waves at all nodes."""
         return super().problems(case) + velocity.box_problems(case)
 
-    def warnings(self, case: "Case") -> list[Finding]:
+    def warnings(self, case: Case) -> list[Finding]:
         """No dissipation, because the viscosity is not that of the case everywhere."""
         found = super().warnings(case)
         if viscosity(case) is None:
@@ -85,26 +82,26 @@ class Spectrum(Scheduled):
             found.append(Finding(NOTE, "name", sentence))
         return found
 
-    def kernels(self, case: "Case") -> tuple[str, ...]:
+    def kernels(self, case: Case) -> tuple[str, ...]:
         """The kernel of rho and u."""
         return ("fields",)
 
-    def disk_bytes(self, case: "Case", times: int) -> int:
+    def disk_bytes(self, case: Case, times: int) -> int:
         """A row each time."""
         shells = Shells(case.shape).count
         if self.format == "csv":
             return 512 + CSV_BYTES * shells * times
         return (1 << 16) + 8 * ((times + 1) * (4 * shells + 5))
 
-    def stages(self, case: "Case") -> bool:
+    def stages(self, case: Case) -> bool:
         """True: the host gets copies of u."""
         return True
 
-    def host_bytes(self, case: "Case", planes: int) -> int:
+    def host_bytes(self, case: Case, planes: int) -> int:
         """The transforms."""
         return velocity.host_bytes(case, planes, self.transfer)
 
-    def columns(self, case: "Case") -> list[str]:
+    def columns(self, case: Case) -> list[str]:
         """The columns of the table besides step and time."""
         left_out = [] if self.transfer else ["transfer"]
         if viscosity(case) is None:
@@ -117,7 +114,7 @@ class Spectrum(Scheduled):
         return SpectrumWriter(self, context)
 
 
-def viscosity(case: "Case") -> float | None:
+def viscosity(case: Case) -> float | None:
     """The viscosity that all cells have, in lattice units; None if they differ."""
     (fluid, *others) = case.fluids
     return None if others or fluid.collision.closure is not None else fluid.viscosity

@@ -6,11 +6,20 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from mpilbm.case.case import Case
 from mpilbm.core.quantity import STEPS
 from mpilbm.core.registry import register
 from mpilbm.outputs import Context
-from mpilbm.outputs.samples.output import Averaged, Directions, FileSteps
-from mpilbm.outputs.samples.profiles import Head, SampleFile, image, plain, result_unit
+from mpilbm.outputs.samples import (
+    Averaged,
+    Directions,
+    FileSteps,
+    Head,
+    SampleFile,
+    image,
+    plain,
+    result_unit,
+)
 from mpilbm.outputs.samples.writer import DeviceSums, SampleWriter
 from mpilbm.physics.lattices import AXES
 from mpilbm.solver.fields.flow_statistics import Places, bytes_needed, numbers
@@ -19,8 +28,6 @@ from mpilbm.solver.fields.staging import Staging
 
 if TYPE_CHECKING:
     import h5py
-
-    from mpilbm.case.case import Case
 
 
 @register("outputs", "statistics")
@@ -70,15 +77,15 @@ class RunningStatistics(Averaged):
         """The number of samples in a run of `last` steps."""
         return max(0, last // self.every - (self.begin - 1) // self.every)
 
-    def part_of_names(self, case: "Case") -> str:
+    def part_of_names(self, case: Case) -> str:
         """The directions that are not averaged."""
         return self.axes(case.dimensions) or "all"
 
-    def has_table(self, case: "Case") -> bool:
+    def has_table(self, case: Case) -> bool:
         """Whether at most one direction is not averaged."""
         return len(self.axes(case.dimensions)) <= 1
 
-    def problems(self, case: "Case") -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """A direction that does not exist, two outputs of one name, files between samples."""
         found = super().problems(case) + self.row_problems(case, "a mean")
         for name in case.in_samples.repeated:
@@ -92,7 +99,7 @@ class RunningStatistics(Averaged):
             found.append("average: two statistics of the same directions; remove one")
         return found
 
-    def disk_bytes(self, case: "Case", times: int) -> int:
+    def disk_bytes(self, case: Case, times: int) -> int:
         """The profiles."""
         D = case.dimensions
         pairs = zip(AXES, case.domain.size, strict=False)
@@ -102,12 +109,12 @@ class RunningStatistics(Averaged):
         sizes = {"h5": plain, "vtkhdf": image, "both": plain + image}
         return self.file_count(times) * sizes[self.format]
 
-    def device_bytes(self, case: "Case", planes: int) -> int:
+    def device_bytes(self, case: Case, planes: int) -> int:
         """The sums."""
         value = np.dtype(case.precision.compute).itemsize
         return bytes_needed(case.in_samples.values, planes, self.places(case), value)
 
-    def host_bytes(self, case: "Case", planes: int) -> int:
+    def host_bytes(self, case: Case, planes: int) -> int:
         """Moments and their fields: of all planes together, or of lines in the planes of a rank."""
         places = self.places(case)
         if self.over_planes(case):
@@ -116,11 +123,11 @@ class RunningStatistics(Averaged):
             return 0  # the device computes them in the memory of Context.copies
         return 2 * 8 * planes * places.count * (1 + sum(numbers(case.in_samples.values)))
 
-    def stages(self, case: "Case") -> bool:
+    def stages(self, case: Case) -> bool:
         """Whether the device computes means and stresses, which it does for those of cells."""
         return self.places(case).of_cells
 
-    def staged_bytes(self, case: "Case") -> int:
+    def staged_bytes(self, case: Case) -> int:
         """Sums, for checkpoints, and means and stresses of cells."""
         sampled, places = case.in_samples, self.places(case)
         shift = case.precision.compute if places.of_cells else "f8"
@@ -128,11 +135,11 @@ class RunningStatistics(Averaged):
         means = Staging.bytes_of(mean_sizes(sampled, places.count)) if places.of_cells else 0
         return max(sums, means)
 
-    def kept_bytes(self, case: "Case") -> int:
+    def kept_bytes(self, case: Case) -> int:
         """The sums and shifts of all planes."""
         return 8 * case.shape[0] * self.places(case).count * sum(numbers(case.in_samples.values))
 
-    def places(self, case: "Case") -> Places:
+    def places(self, case: Case) -> Places:
         """The places in a plane for which sums are kept."""
         rows, x = self.along(case)
         return Places.of(*case.shape[1:], x, rows)

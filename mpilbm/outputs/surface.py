@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
+from mpilbm.case.case import Case
 from mpilbm.core.registry import register
 from mpilbm.core.units import PRESSURE
 from mpilbm.outputs import Context, facets
-from mpilbm.outputs.core.base import body_problems, chosen_bodies, parts_problems
+from mpilbm.outputs.core import body_problems, chosen_bodies, parts_problems
 from mpilbm.outputs.core.scheduled import Scheduled
 from mpilbm.outputs.facets import Floats, Ints, Pairs, nearest_facets
 from mpilbm.outputs.images.vtkhdf import Arrays, describe_facets, topology
-from mpilbm.parallel.agree import on_root
+from mpilbm.parallel import on_root
 from mpilbm.parallel.slabs import Slab
 from mpilbm.solids.entry_list import EntryList
 from mpilbm.solids.shapes.mesh import Mesh
@@ -25,8 +26,6 @@ from mpilbm.storage.planes import PlaneFile
 
 if TYPE_CHECKING:
     import h5py
-
-    from mpilbm.case.case import Case
 
 
 class LinkedCells(NamedTuple):
@@ -118,7 +117,7 @@ class Surface(Scheduled):
     files: ClassVar[tuple[str, ...]] = ("surface_<label>_<step>.vtkhdf",)
     free: ClassVar[tuple[str, ...]] = ("fields",)
 
-    def bodies(self, case: "Case") -> tuple[int, ...]:
+    def bodies(self, case: Case) -> tuple[int, ...]:
         """The named bodies, or all."""
         return chosen_bodies(case, self.body)
 
@@ -132,7 +131,7 @@ class Surface(Scheduled):
         """Facets have means over cells."""
         return True
 
-    def problems(self, case: "Case") -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """Unknown labels and fields, faces of cells that do not exist, and no mesh."""
         found = super().problems(case) + body_problems(case, self.body)
         found += parts_problems(case, self.bodies(case), "body")
@@ -152,11 +151,11 @@ class Surface(Scheduled):
                 found.append(f"{body} would have faces of cells, {lacks}; use a mesh")
         return found
 
-    def on_mesh(self, case: "Case", number: int) -> bool:
+    def on_mesh(self, case: Case, number: int) -> bool:
         """Whether a body has triangles in the file."""
         return self.on != "cells" and isinstance(case.bodies[number].shape, Mesh)
 
-    def disk_bytes(self, case: "Case", times: int) -> int:
+    def disk_bytes(self, case: Case, times: int) -> int:
         """For twice the area of the box around each body, or of a mask a face of each cell."""
         each = FACET_BYTES + 8 * sum(FIELDS.get(name, 0) for name in self.fields)
         return times * each * sum(_faces(case, number) for number in self.bodies(case))
@@ -166,7 +165,7 @@ class Surface(Scheduled):
         return SurfaceWriter(self, context)
 
 
-def _faces(case: "Case", number: int) -> int:
+def _faces(case: Case, number: int) -> int:
     """Estimate of the number of facets of a body."""
     shape, size = case.bodies[number].shape, np.array(case.domain.size, float)
     if shape is None:

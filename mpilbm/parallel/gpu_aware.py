@@ -24,11 +24,11 @@ from typing import Any
 
 import numpy as np
 
+from mpilbm.core import machine
 from mpilbm.core.errors import CommandError
-from mpilbm.core.machine import cache, processes
+from mpilbm.core.machine import cache
 from mpilbm.core.registry import make
-from mpilbm.parallel import launcher
-from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel import Communicator, launcher
 
 DRIVER = Path("/proc/driver/nvidia/version")
 DEVICES = (DRIVER, *map(Path, ("/dev/nvidiactl", "/dev/nvidia0", "/dev/kfd")))  # kfd: AMD
@@ -92,8 +92,8 @@ def verdict(backend: str = "cuda") -> Verdict:
 
 def run_probe(backend: str, limit: int = LIMIT) -> tuple[str, str]:
     """Run the probe with two ranks, or with one if mpirun cannot start; (output, how it ended)."""
-    child = processes.module("mpilbm.parallel.gpu_aware", backend, str(limit))
-    mpirun = processes.locate("mpirun", os.path.dirname(sys.executable))
+    child = machine.module("mpilbm.parallel.gpu_aware", backend, str(limit))
+    mpirun = machine.locate("mpirun", os.path.dirname(sys.executable))
     for command in ([mpirun, "-n", "2", *child] if mpirun else None, child):
         if command:
             output, end = _run(command, limit + 5)
@@ -106,7 +106,7 @@ def _run(command: list[str], limit: int) -> tuple[str, str]:
     """Run a command; (its standard output, how it ended). The ranks also limit their own time."""
     with subprocess.Popen(
         command,
-        env=processes.environment(launcher.without_launcher()),
+        env=machine.environment(launcher.without_launcher()),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -14,8 +14,7 @@ import numpy as np
 
 from mpilbm.core.errors import INTERRUPTED, CommandError, MpilbmError, OtherRankError
 from mpilbm.core.machine import terminal
-from mpilbm.parallel import gpu_aware, launcher
-from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel import Communicator, gpu_aware, launcher
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import combinations_with_replacement
 
-from mpilbm.core.formulas.functions import total
+from mpilbm.core.formulas.trees import total
 from mpilbm.model.expressions import Expression, Populations, Vector
 from mpilbm.physics.lattices import Lattice
 

@@ -1,4 +1,4 @@
-"""Fields and sums of a simulation as arrays, and single files."""
+"""Fields and sums of a simulation as arrays, single files, and arguments of a Python program."""
 
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
@@ -8,20 +8,61 @@ from typing import Any, cast
 
 import numpy as np
 
-from mpilbm.case.given_objects import require_path
+from mpilbm.case.case import Case
+from mpilbm.case.given_objects import require_path, shown_type
 from mpilbm.core.errors import UsageError
 from mpilbm.outputs import Context
 from mpilbm.outputs.checkpoint import Checkpoint
 from mpilbm.outputs.core.totals import over_bodies
-from mpilbm.outputs.images.values import SOLID, at_nodes
+from mpilbm.outputs.images import SOLID, at_nodes
 from mpilbm.outputs.snapshot import Snapshot
-from mpilbm.parallel.agree import on_root
-from mpilbm.parallel.communicator import MessagePassing
+from mpilbm.parallel import MessagePassing, on_root
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics import sloped
-from mpilbm.run.arguments import require_flag, require_names
-from mpilbm.storage.files import obstacle
+from mpilbm.storage import obstacle
 from mpilbm.storage.planes import PlaneFiles, blocks
+
+
+def require_case_and_comm(case: object, comm: object) -> None:
+    """UsageError for a case that is not checked yet, and for no communicator."""
+    if not isinstance(case, Case):
+        raise UsageError(
+            f"Simulation: found {shown_type(case)} as case; give the result of mpilbm.load_case(…)"
+        )
+    if comm is not None and not hasattr(comm, "allgather"):
+        raise UsageError(
+            f"Simulation: found {shown_type(comm)} as comm; give a communicator of mpi4py, or name "
+            "the other arguments, as in directory="
+        )
+
+
+def require_count(name: str, found: int | None, least: int) -> None:
+    """UsageError unless a number of steps is a whole number."""
+    if found is None:
+        return
+    if isinstance(found, bool) or not isinstance(found, int | np.integer) or found < least:
+        raise UsageError(f"run: {name} = {found!r}; allowed: whole numbers >= {least}")
+
+
+def require_names(call: str, names: object) -> None:
+    """UsageError unless an argument is a text or a sequence of texts."""
+    each = [names] if isinstance(names, str) else names
+    if not isinstance(each, list | tuple) or not all(isinstance(name, str) for name in each):
+        raise UsageError(f'{call}: found {shown_type(names)} as fields; give names: ["rho", "u"]')
+
+
+def require_flag(call: str, name: str, found: object) -> None:
+    """UsageError unless an argument is True or False."""
+    if not isinstance(found, bool):
+        raise UsageError(f"{call}: {name} = {found!r}; allowed: True or False")
+
+
+def require_function(call: object) -> None:
+    """UsageError unless the argument `call` of a run is a function or None."""
+    if call is not None and not callable(call):
+        raise UsageError(
+            f"run: found {shown_type(call)} as call; give a function of the simulation"
+        )
 
 
 def field_name(context: Context, name: str, fluid: str | None, call: str) -> str:

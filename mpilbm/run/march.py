@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 from mpilbm.core.errors import NonFiniteError
 from mpilbm.outputs.core.summary import Summary
 from mpilbm.outputs.core.writers import Writers
-from mpilbm.parallel.agree import on_root
+from mpilbm.parallel import on_root
 from mpilbm.run.start import Started
 from mpilbm.run.steady import Watch
 

@@ -11,7 +11,7 @@ from threading import Timer
 from typing import TYPE_CHECKING, Self
 
 from mpilbm.core.machine import terminal
-from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel import Communicator
 from mpilbm.solver.step_times import Clock
 
 if TYPE_CHECKING:

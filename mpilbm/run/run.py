@@ -1,22 +1,20 @@
 """A run of the command line: a simulation with an output folder, signals and time limits."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from mpilbm.case.case import Case
 from mpilbm.core.errors import StoppedEarly
 from mpilbm.outputs import number_of_cells
-from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel import Communicator
 from mpilbm.run.march import March
 from mpilbm.run.progress import Progress, say
 from mpilbm.run.simulation import Simulation
 from mpilbm.run.stopping import EarlyEnd, Signals, time_limit
 
-if TYPE_CHECKING:
-    from mpilbm.case.case import Case
-
 
 def run(
-    case: "Case",
+    case: Case,
     comm: Communicator,
     directory: Path | str,
     restart: Path | str | None = None,

@@ -1,7 +1,7 @@
 """Replaces the density or the velocity of a fluid between two steps."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,11 +11,9 @@ from mpilbm.core.errors import CaseError, UsageError
 from mpilbm.core.formulas.given_functions import GivenFunction
 from mpilbm.model.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 from mpilbm.outputs import Context
-from mpilbm.parallel.agree import together
+from mpilbm.parallel import together
 from mpilbm.solver.initialise import HostValues
-
-if TYPE_CHECKING:
-    from mpilbm.solver.solver import Solver
+from mpilbm.solver.solver import Solver
 
 Given = ArrayLike | Callable[..., Any]
 
@@ -68,7 +66,7 @@ def set_field(context: Context, name: str, value: Given, local: bool) -> None:
     solver.resume(solver.steps)
 
 
-def _densities(solver: "Solver") -> list[str]:
+def _densities(solver: Solver) -> list[str]:
     """The fields with the density of each fluid; UsageError if the flow has none for a fluid."""
     case = solver.case
     labels = [fluid.label for fluid in case.fluids]

@@ -1,17 +1,19 @@
 """The set-up of a simulation: device, geometry, kernels and the solver of this rank's slab."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mpilbm import backends, codegen
+from mpilbm.backends import Backend, Device
+from mpilbm.case.case import Case
 from mpilbm.case.velocity_bounds import require_forces
 from mpilbm.codegen.program import POINTS
 from mpilbm.core.registry import make
-from mpilbm.parallel.agree import on_root, together
-from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel import Communicator, on_root, together
 from mpilbm.parallel.ranks import local_rank
+from mpilbm.parallel.slabs import Slab
 from mpilbm.run.preflight import layout_choice
 from mpilbm.run.preflight.expected_speed import COPIED, Estimate, links_to_bodies
 from mpilbm.run.progress import Say
@@ -22,16 +24,11 @@ from mpilbm.solids.masks import require_masks
 from mpilbm.solver import memory_plan
 from mpilbm.solver.solver import Solver
 
-if TYPE_CHECKING:
-    from mpilbm.backends import Backend, Device
-    from mpilbm.case.case import Case
-    from mpilbm.parallel.slabs import Slab
-
-Look = Callable[["Case", list[diagnose.Diagnosis] | None], None]
+Look = Callable[[Case, list[diagnose.Diagnosis] | None], None]
 
 
 def build_solver(
-    case: "Case",
+    case: Case,
     comm: Communicator,
     look: Look | None = None,
     restarts: bool = False,
@@ -110,8 +107,8 @@ def build_solver(
 
 
 def _with_chosen_layout(
-    case: "Case", comm: Communicator, device: "Device", largest: "Slab", room: float
-) -> tuple["Case", str]:
+    case: Case, comm: Communicator, device: Device, largest: Slab, room: float
+) -> tuple[Case, str]:
     """The case with the layout of the run, and the reason. Collective."""
     sweeps = all(comm.allgather(device.sweeps))
 
@@ -124,7 +121,7 @@ def _with_chosen_layout(
 
 
 def _expected(
-    case: "Case", device: "Device", fluid: int, lists: Sequence[EntryList], comm: Communicator
+    case: Case, device: Device, fluid: int, lists: Sequence[EntryList], comm: Communicator
 ) -> float | None:
     """The expected GLUPS of all ranks on NVIDIA GPUs; on other devices None. Collective."""
     if device.kind != "cuda":
@@ -138,12 +135,12 @@ def _expected(
     return Estimate(sum(copies), fluid, sum(links)).glups(case)
 
 
-def _require(case: "Case", device: "Device", slab: "Slab") -> None:
+def _require(case: Case, device: Device, slab: Slab) -> None:
     memory_plan.require(device, case, slab)
     require_forces(case, slab.begin, slab.end)
 
 
-def open_device(backend: "Backend", comm: Communicator) -> "tuple[Backend, Device]":
+def open_device(backend: Backend, comm: Communicator) -> tuple[Backend, Device]:
     """The backend on which all ranks agree, and the device of this rank."""
     backend = backends.agreed(comm, together(comm, backend.resolve))
     device = together(comm, backend.open, *local_rank(comm))

@@ -4,32 +4,30 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, overload
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 
+from mpilbm.case.case import Case
 from mpilbm.case.given_objects import require_path
 from mpilbm.core.errors import MpilbmError, UsageError
 from mpilbm.core.units import TIME
 from mpilbm.model.findings import Finding
 from mpilbm.outputs import Context
-from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel import Communicator
 from mpilbm.parallel.ranks import guard, world
 from mpilbm.run import cell_fields
-from mpilbm.run.arguments import (
+from mpilbm.run.cell_fields import (
     require_case_and_comm,
     require_count,
     require_function,
 )
-from mpilbm.run.interrupts import Calls, interruption, interrupts, undivided
 from mpilbm.run.march import Failure, March
 from mpilbm.run.progress import Say
 from mpilbm.run.set_field import Given, set_field
 from mpilbm.run.start import Request, start
+from mpilbm.run.stopping import Calls, interruption, interrupts, undivided
 from mpilbm.solver.step_times import Clock
-
-if TYPE_CHECKING:
-    from mpilbm.case.case import Case
 
 CLOSED = "this simulation is closed; create another Simulation"
 
@@ -61,7 +59,7 @@ class Simulation:
 
     def __init__(
         self,
-        case: "Case",
+        case: Case,
         comm: Communicator | None = None,
         *,
         directory: Path | str | None = None,

@@ -2,8 +2,9 @@
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from mpilbm.case.case import Case
 from mpilbm.case.given_objects import require_path
 from mpilbm.case.velocity_bounds import initial_ranges
 from mpilbm.core.errors import UsageError
@@ -11,26 +12,21 @@ from mpilbm.core.units import counted
 from mpilbm.model.findings import Finding, in_order
 from mpilbm.outputs import Context
 from mpilbm.outputs.core.restart import candidates, load
-from mpilbm.parallel.agree import on_root, together
-from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel import Communicator, on_root, together
 from mpilbm.run.preflight.inspection import inspect
 from mpilbm.run.progress import Say
 from mpilbm.run.setup import build_solver
 from mpilbm.solids import diagnose, geometry_findings
 from mpilbm.solver.scalar_bounds import of_box
 from mpilbm.solver.step_times import Clock
-from mpilbm.storage.directory import RunDirectory
+from mpilbm.storage.directory import RunDirectory, existing
 from mpilbm.storage.file_system import spread
-from mpilbm.storage.own_files import existing
-
-if TYPE_CHECKING:
-    from mpilbm.case.case import Case
 
 
 class Request(NamedTuple):
     """The arguments of a simulation, see Simulation; `say` gets lines for the user."""
 
-    case: "Case"
+    case: Case
     comm: Communicator
     directory: Path | None
     restart: Path | str | None
@@ -74,7 +70,7 @@ def start(request: Request, stack: ExitStack) -> Started:
         on_root(comm, fluid.initial.require)
     findings: list[Finding] = []
 
-    def look(case: "Case", parts: list[diagnose.Diagnosis] | None) -> None:
+    def look(case: Case, parts: list[diagnose.Diagnosis] | None) -> None:
         with say.during("checking the case"):
             findings.extend(on_root(comm, _findings, case, parts, not checkpoints))
         for each in findings:
@@ -125,7 +121,7 @@ def start(request: Request, stack: ExitStack) -> Started:
     return Started(context, facts, folder)
 
 
-def _findings(case: "Case", parts: list[diagnose.Diagnosis] | None, initial: bool) -> list[Finding]:
+def _findings(case: Case, parts: list[diagnose.Diagnosis] | None, initial: bool) -> list[Finding]:
     """The findings of the case and of all slabs, the most serious first.
 
     `initial`: whether to inspect the initial fields, which a restart does not use.

@@ -2,28 +2,25 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 
 from mpilbm.case.tables.case_file import VELOCITY
+from mpilbm.case.tables.case_file import Steady as Settings
 from mpilbm.core.errors import NonFiniteError
 from mpilbm.core.units import TIME, counted
 from mpilbm.model.findings import WARNING, Finding
 from mpilbm.outputs import Context
-from mpilbm.outputs.core.base import next_multiple
-from mpilbm.parallel.agree import on_root
-from mpilbm.parallel.communicator import Communicator
-from mpilbm.run.checks.alarms import Alarm, MassCheck
+from mpilbm.outputs.core import next_multiple
+from mpilbm.parallel import Communicator, on_root
+from mpilbm.run.checks import Alarm, MassCheck
 from mpilbm.run.checks.alternation import Alternation
 from mpilbm.run.checks.speeds import Speeds
 from mpilbm.run.last_good import LastGood
+from mpilbm.solver.solver import Solver
 from mpilbm.storage.csv_log import Rows
-from mpilbm.storage.own_files import STEADY
-
-if TYPE_CHECKING:
-    from mpilbm.case.tables.case_file import Steady as Settings
-    from mpilbm.solver.solver import Solver
+from mpilbm.storage.directory import STEADY
 
 # Steps between two checks of the flow, independent of outputs. A check and a copy of the state read
 # and write about as many bytes as two steps.
@@ -140,7 +137,7 @@ class ChangeOfVelocity:
     order, so that the result does not depend on the number of ranks.
     """
 
-    def __init__(self, solver: "Solver", comm: Communicator):
+    def __init__(self, solver: Solver, comm: Communicator):
         self.solver, self.comm, self._first = solver, comm, True
 
     def __call__(self) -> float | None:
@@ -180,7 +177,7 @@ class Steady:
     also time_s.
     """
 
-    def __init__(self, context: Context, settings: "Settings"):
+    def __init__(self, context: Context, settings: Settings):
         self.context, self.every, self.tolerance = context, settings.every, settings.tolerance
         self.residual: float | None = None
         self.what = ""

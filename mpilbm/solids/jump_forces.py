@@ -45,7 +45,7 @@ class JumpForces:
 
     The density of the unfolded flow is rho(x + k n) = rho(x) - k rho_jump, where n is the number of
     cells between the faces. A link of a body ends at the wall point y in the coordinates of the
-    body, in which the body is in one piece (see case/body_frames.py), and at y - k n beside its
+    body, in which the body is in one piece (see case/case.py), and at y - k n beside its
     cell in the box. With populations f of the box, f - k feq(rho_jump, 0) are those of the unfolded
     flow, and the force of the link is larger than that of f by
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from mpilbm.core.errors import CaseError
+from mpilbm.core.files import file_state
 from mpilbm.core.files.hdf5 import require_intact
 from mpilbm.core.files.input_arrays import RELATIVE
-from mpilbm.core.files.input_text import file_state
 from mpilbm.core.formulas.given_functions import is_reference, unknown
 from mpilbm.model.case import BoundedLattice
 from mpilbm.solids import Flags

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from mpilbm.core.files import NotATextFile, is_number, read_text
 from mpilbm.core.files.input_arrays import RELATIVE
-from mpilbm.core.files.input_text import NotATextFile, is_number, read_text
 from mpilbm.solids import Flags, Floats, Ints
 from mpilbm.solids.periodic_images import Corners
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 
 from mpilbm.case.case import Case
 from mpilbm.codegen.program import Access
-from mpilbm.halo.plan import Plan, Transfer
+from mpilbm.halo import Plan, Transfer
 from mpilbm.layouts import AnyGrid
 from mpilbm.layouts.grid import Grid
 from mpilbm.parallel.slabs import Slab

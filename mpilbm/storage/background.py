@@ -10,8 +10,7 @@ from contextlib import AbstractContextManager
 from functools import cached_property, partial
 from typing import Any
 
-from mpilbm.parallel.agree import together
-from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel import Communicator, together
 from mpilbm.parallel.ranks import local_rank
 from mpilbm.storage.planes import OwnFile
 

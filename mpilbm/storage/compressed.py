@@ -19,10 +19,9 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 
 from mpilbm.core.files.hdf5 import open_file
-from mpilbm.parallel.agree import together
-from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel import Communicator, together
 from mpilbm.parallel.slabs import Slab
-from mpilbm.storage.files import fresh, partial_of, system_errors
+from mpilbm.storage import fresh, partial_of, system_errors
 from mpilbm.storage.partial_file import Describe, Place
 from mpilbm.storage.planes import OwnFile, PlaneFile, RootFile
 

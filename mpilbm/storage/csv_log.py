@@ -9,9 +9,8 @@ from time import monotonic
 from typing import IO, Protocol
 
 from mpilbm.core.errors import FileSystemError
-from mpilbm.core.files.input_text import is_number
-from mpilbm.storage import tables
-from mpilbm.storage.files import sync, system_errors, whole
+from mpilbm.core.files import is_number
+from mpilbm.storage import sync, system_errors, tables, whole
 from mpilbm.storage.tables import DamagedRowsError, Entry, digests_of
 
 # Rows are passed to the system at once, so that other programs see them. They are written to the

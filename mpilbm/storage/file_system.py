@@ -7,12 +7,11 @@ import shlex
 import subprocess
 from pathlib import Path
 
+from mpilbm.core import machine
 from mpilbm.core.errors import MpilbmError
-from mpilbm.core.machine import processes
-from mpilbm.parallel.agree import on_root
-from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel import Communicator, on_root
 from mpilbm.parallel.ranks import local_rank
-from mpilbm.storage.files import PARTIAL, fresh
+from mpilbm.storage import PARTIAL, fresh
 from mpilbm.storage.partial_file import open_parallel
 
 PROBE = f"probe.h5{PARTIAL}"
@@ -126,7 +125,7 @@ def spread(directory: Path, ranks: int, mounts: Path = MOUNTS) -> str:
         return ""
     command = ["setstripe", "-c", f"{min(ranks, MOST_STRIPES)}", str(directory.resolve())]
     text = shlex.join(["lfs", *command])
-    lfs = processes.locate("lfs")
+    lfs = machine.locate("lfs")
     if lfs is None:
         return _advice(directory, text, "lfs is not in PATH")
     found = _output(lfs, "getstripe", "-d", command[-1])
@@ -141,7 +140,7 @@ def spread(directory: Path, ranks: int, mounts: Path = MOUNTS) -> str:
 def _output(*command: str) -> str | None:
     """What a command prints; None if it fails."""
     try:
-        done = processes.run(command, timeout=SECONDS, stdin=subprocess.DEVNULL)
+        done = machine.run(command, timeout=SECONDS, stdin=subprocess.DEVNULL)
     except (OSError, MpilbmError, subprocess.TimeoutExpired):
         return None
     return None if done.returncode else done.stdout

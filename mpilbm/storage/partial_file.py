@@ -32,8 +32,8 @@ from mpilbm.core.files.file_digest import (
     verify,
 )
 from mpilbm.core.files.hdf5 import open_file
-from mpilbm.parallel.communicator import Communicator
-from mpilbm.storage.files import (
+from mpilbm.parallel import Communicator
+from mpilbm.storage import (
     fresh,
     partial_of,
     reserve,

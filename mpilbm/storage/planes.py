@@ -22,11 +22,10 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 
 from mpilbm.core.errors import MpilbmError
-from mpilbm.parallel.agree import on_root, together
-from mpilbm.parallel.communicator import Communicator, MessagePassing
+from mpilbm.parallel import Communicator, MessagePassing, on_root, together
 from mpilbm.parallel.slabs import Slab
+from mpilbm.storage import system_errors
 from mpilbm.storage.file_system import best_writer, threads_write
-from mpilbm.storage.files import system_errors
 from mpilbm.storage.partial_file import Describe, PartialFile, Place, open_parallel
 
 if TYPE_CHECKING:

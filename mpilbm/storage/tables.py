@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mpilbm.core.machine import terminal
-from mpilbm.storage.files import whole
+from mpilbm.storage import whole
 
 ENDING = ".digests"
 ENTRY = re.compile("([0-9]{1,18}) ([0-9a-f]{8})")

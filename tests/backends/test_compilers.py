@@ -3,6 +3,7 @@
 More than 20 s: kernels are compiled with the optimisation of the package.
 """
 
+import ctypes
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from support import tiny_compiler
 from support.flows import first_lattice
 from support.settings import tables
 from support.slabs import Cluster
@@ -137,17 +139,92 @@ OPTIMISED = [
 ]
 
 
+def state_with(monkeypatch, flags, choice) -> np.ndarray:
+    monkeypatch.setattr(compiler, "FLAGS", flags)
+    return Cluster(tables(*choice)).start().run(9).state()
+
+
 @pytest.mark.parametrize("choice", OPTIMISED, ids="-".join)
 def test_optimising_changes_no_bit(choice, monkeypatch, request):
-    """Hence other tests may compile their kernels with -O0, in one unit (tests/conftest.py)."""
-    flags = [flag for flag in compiler.FLAGS if flag != "-O0"]
-    states = []
-    for last in ("-O0", "-O3"):
-        monkeypatch.setattr(compiler, "FLAGS", (*flags, last))
-        if last == "-O3":
-            request.getfixturevalue("own_units")
-        states.append(Cluster(tables(*choice)).start().run(9).state())
-    assert np.array_equal(*states)
+    """Hence other tests may compile their kernels by tcc or with -O0, in one unit (conftest.py)."""
+    given = compiler.FLAGS
+    flags = [flag for flag in given if flag != "-O0" and "TINY_COMPILER" not in flag]
+    state = state_with(monkeypatch, given, choice)
+    assert np.array_equal(state, state_with(monkeypatch, (*flags, "-O0"), choice))
+    request.getfixturevalue("own_units")
+    assert np.array_equal(state, state_with(monkeypatch, (*flags, "-O3"), choice))
+
+
+# Numbers from x, y and n: x and y of any kind, n a whole one.
+OPERATIONS = """
+x + y, x - y, x * y, x / y, x * R(0.1) + y, R(1) / R(3) - x, 0.1 * x, x / 3, x - 1e-9f, R(-2) * x,
+fmin(x, y), fmax(x, y), smaller(x, y), larger(x, y), fabs(x), sqrt(x), floor(x), copysign(x, y),
+x < y, x <= y, x > y, x >= y, x == y, x != y, x != x, !(x < y), x < y && x == x, x ? y : x,
+exp(x), log(x), pow(x, y), sin(x), cos(x), tanh(x), cbrt(x), fmod(x, y), exp(n), pow(n, 2),
+log2_of_one_and(x), reciprocal_of(fabs(x)), power_of_two(x), (float)x * y, (double)x * y,
+(uint32)n, (int64)n << 33, n >> 3, n / 7, n % 7, (uint32)n >> 3, (uint64)(int64)n / 7,
+(real)(uint64)(int64)n, (int32)(R(0.37) * n), POPCOUNT((uint32)n), (real)n / 3, n < 7u, ~n & 255,
+(unsigned char)n, (short)n, n * (int64)2000000011, MAD(x, y, x), NMAD(x, y, x)
+"""
+NEGATED = "-x, x - -y, -x * y, -(x * y)"
+APPLY = """
+int apply(const real* values, int count, real* found)
+{
+  BEGIN
+  for (int i = 0; i < count; i++)
+    for (int j = 0; j < count; j++) {
+      const real x = values[i], y = values[j];
+      const int32 n = (i - count / 2) * 92821 + j;
+      const real all[] = {OPERATIONS};
+      memcpy(found + ((int64)i * count + j) * 100, all, sizeof all);
+    }
+  END
+  return 0;
+}
+"""
+
+
+def applied(text: str, values: np.ndarray) -> np.ndarray:
+    """The results of the operations for each pair of values."""
+    found = np.zeros((len(values), len(values), 100), values.dtype)
+    library = ctypes.CDLL(str(compiler.find().build(text)))
+    pointers = (ctypes.c_void_p(each.ctypes.data) for each in (values, found))
+    first, last = pointers
+    library.apply(first, len(values), last)
+    return found
+
+
+@pytest.mark.parametrize("flushed", [False, True])
+@pytest.mark.parametrize("precision", ["single", "double"])
+def test_tcc_computes_as_the_usual_compiler(precision, flushed, tmp_path, monkeypatch):
+    """With zeros of both signs, denormals, infinities and NaN, of which the sign may differ.
+
+    Where denormals are flushed, tcc, which subtracts from -0, flushes what it negates.
+    """
+    if tiny_compiler.command() is None:
+        pytest.skip("tcc is not installed")
+    tiny_compiler.use()
+    words = {"BEGIN": "FLUSH_DENORMALS" * flushed, "END": "RESTORE_DENORMALS" * flushed}
+    words["OPERATIONS"] = OPERATIONS + f", {NEGATED}" * (not flushed)
+    text = text_of("bgk", precision).partition("/* D2Q9")[0] + APPLY
+    for word, meaning in words.items():
+        text = text.replace(word, meaning)
+    real = np.dtype(np.float32 if precision == "single" else np.float64)
+    limits = np.finfo(real)
+    kinds = [0, 1, 2, 0.1, 7.5, 1234.5678, 1e-9, 1e9, limits.tiny, limits.tiny / 3, limits.max]
+    drawn = np.random.default_rng(5).standard_normal(20)
+    values = np.concatenate([kinds, np.negative(kinds), [np.inf, -np.inf, np.nan, -0.0], drawn])
+    flags = [flag for flag in compiler.FLAGS if "TINY_COMPILER" not in flag]
+    monkeypatch.setenv("MPILBM_CACHE_DIR", str(tmp_path))
+    found = []
+    for last in ((tiny_compiler.mark(),), ()):
+        monkeypatch.setattr(compiler, "FLAGS", (*flags, "-O0", "-DNO_VECTORS", *last))
+        with monkeypatch.context() as patch:
+            if last:
+                patch.setattr(tiny_compiler, "USUAL", None)  # tcc accepts the text
+            found.append(applied(text, values.astype(real)))
+    np.testing.assert_array_equal(*found)
+    assert np.array_equal(*(np.signbit(each) | np.isnan(each) for each in found))
 
 
 @pytest.mark.parametrize("precision", ["single", "double"])

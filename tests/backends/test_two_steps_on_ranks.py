@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from support.emulated_device import EmulatedDevice, command
 from support.ipc_threads import PATIENCE, KernelDevice, World
+from support.local_world import LocalExchange
 from support.random_device import NcclWorld
 from support.slabs import Cluster, assert_same
 from support.two_steps import (
@@ -25,7 +26,6 @@ from mpilbm.backends import cuda
 from mpilbm.backends.cuda import tiles
 from mpilbm.case.case import parse_case
 from mpilbm.halo import ipc_kernel
-from mpilbm.halo.local import LocalExchange
 from mpilbm.parallel import slabs
 from mpilbm.solver import two_steps
 from mpilbm.solver.exchange_plan import ghost_planes

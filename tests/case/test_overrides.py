@@ -5,9 +5,9 @@ import pytest
 from support.case_tables import tables, write
 
 from mpilbm.case.case import load_case, parse_case
-from mpilbm.case.overrides import override
+from mpilbm.case.typed_keys import override
+from mpilbm.core import printable
 from mpilbm.core.errors import CaseError
-from mpilbm.core.files import toml_text
 from mpilbm.core.printable import one_line
 
 pytestmark = pytest.mark.usefixtures("stand_ins")
@@ -75,5 +75,5 @@ def test_toml_text_is_read_back_equal():
         "empty": [],
         "none": {},
     }
-    assert tomllib.loads(toml_text.dumps(copy.deepcopy(data))) == data
-    assert tomllib.loads(toml_text.dumps({})) == {}
+    assert tomllib.loads(printable.dumps(copy.deepcopy(data))) == data
+    assert tomllib.loads(printable.dumps({})) == {}

@@ -255,7 +255,7 @@ def test_pictures_are_in_si(tmp_path):
     from mpilbm.view.plot import pictures, slices, time_series
     from mpilbm.view.plot.planes import cuts_of
     from mpilbm.view.plot.profiles import centre_line
-    from mpilbm.view.results.run import open_run
+    from mpilbm.view.results import open_run
     from mpilbm.view.results.snapshot import view
 
     (tmp_path / "a.toml").write_text(CASE)

@@ -13,8 +13,8 @@ from support.pairs import ALL_COMBINATIONS
 
 from mpilbm import cli
 from mpilbm.backends.opencl import devices
+from mpilbm.core import machine
 from mpilbm.core.errors import CaseError
-from mpilbm.core.machine import processes
 
 PACKAGES = (
     "click",
@@ -114,7 +114,7 @@ def test_verbs(folder, tmp_path_factory):
     python = [sys.executable, "-P", "-m", "mpilbm"]  # what the script `mpilbm` does
     for words in [*VERBS.values(), *([STARTUP] if ALL_COMBINATIONS else [])]:
         run(here, *python, *words, MPLCONFIGDIR=fonts)
-    run(here, *processes.module("mpilbm", "--version"))
+    run(here, *machine.module("mpilbm", "--version"))
 
 
 @pytest.mark.parametrize("way", LATE)
@@ -138,10 +138,10 @@ def test_ranks(folder):
 
 def test_a_child_imports_the_package_of_its_parent(tmp_path):
     """Also one that is not installed, and nothing else from its folder."""
-    shutil.copytree(Path(processes.__file__).parents[2], tmp_path / "mpilbm")
+    shutil.copytree(Path(machine.__file__).parents[2], tmp_path / "mpilbm")
     (tmp_path / "json.py").write_text("raise ImportError")
     text = "import json, mpilbm.core.errors; print(mpilbm.core.errors.__file__)"
-    parent = f"from mpilbm.core.machine import processes; print(processes.python({text!r})[3])"
+    parent = f"from mpilbm.core.machine import processes; print(machine.python({text!r})[3])"
     options = {"capture_output": True, "text": True, "check": True, "cwd": "/"}
     alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
@@ -167,9 +167,9 @@ def test_programs_are_found_in_absolute_folders_of_path(path, found, tmp_path, m
     (tmp_path / "here").symlink_to(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", path.format(at=tmp_path))
-    assert processes.locate("cc") == (found and found.format(at=tmp_path))
-    assert processes.locate("./cc") is None
-    assert processes.locate(str(tmp_path / "cc")) == str(tmp_path / "cc")
+    assert machine.locate("cc") == (found and found.format(at=tmp_path))
+    assert machine.locate("./cc") is None
+    assert machine.locate(str(tmp_path / "cc")) == str(tmp_path / "cc")
 
 
 def test_opencl(folder, tmp_path_factory):

@@ -8,10 +8,10 @@ import pytest
 from support.commands import call
 from support.user_runs import CASE
 
-from mpilbm.core.machine import processes
+from mpilbm.core import machine
 from mpilbm.parallel import launcher
 
-LOCALEDEF = processes.locate("localedef")
+LOCALEDEF = machine.locate("localedef")
 TITLE = 'title = "Überströmte Stufe ²"\n'
 OUTPUTS = """[[output]]
 name = "snapshot"

@@ -10,7 +10,7 @@ import pytest
 from support import ROOT
 from support.user_runs import CASE
 
-from mpilbm.core.machine import imports
+from mpilbm.core.errors import import_problem
 from mpilbm.parallel import launcher
 
 BROKEN = {
@@ -68,10 +68,10 @@ def test_info_names_it(foreign, tmp_path):
 def test_an_error_within_a_function_of_a_package_is_not_an_import():
     with pytest.raises(np.linalg.LinAlgError) as error:
         np.linalg.inv(np.zeros((2, 2)))
-    assert imports.problem(error.value) is None
+    assert import_problem(error.value) is None
 
 
 def test_a_missing_package_is_named():
     with pytest.raises(ImportError) as error:
         import a_package_that_is_not_there  # noqa: F401
-    assert imports.problem(error.value).startswith("a_package_that_is_not_there is not installed;")
+    assert import_problem(error.value).startswith("a_package_that_is_not_there is not installed;")

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from support.user_runs import CASE, assert_reported
 
 from mpilbm.cli import cli
-from mpilbm.core.files.input_text import MOST, NotATextFile, read_text
+from mpilbm.core.files import MOST, NotATextFile, read_text
 
 PIPE, DEVICE, LARGE = "pipe.toml", "/dev/zero", "large.toml"
 

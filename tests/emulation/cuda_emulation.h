@@ -10,8 +10,9 @@
    in functions and macros which this header defines in C++ under the same names. Headers of the
    standard library are few here, because parsing them takes longer than the texts. */
 #pragma GCC diagnostic ignored "-Wunused-parameter" /* as in prelude_c.h */
-#include <cmath>
 #include <cstddef>
+#undef _GLIBCXX_USE_STD_SPEC_FUNCS /* else GCC's cmath reads Bessel functions and their like: 0.15 s */
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <math.h>

@@ -8,12 +8,12 @@ import sys
 
 import pytest
 from support import halo_cases
+from support.local_world import LocalWorld
 from support.mpirun import python, with_mpirun
 
 from mpilbm.core.errors import CommandError
 from mpilbm.core.registry import make, names
-from mpilbm.halo.local import LocalWorld
-from mpilbm.halo.plan import Plan, Transfer, incoming, outgoing
+from mpilbm.halo import Plan, Transfer, incoming, outgoing
 from mpilbm.parallel import gpu_aware, launcher
 from mpilbm.parallel import ranks as world
 

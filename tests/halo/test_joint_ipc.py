@@ -13,8 +13,7 @@ from support.slabs import Cluster
 
 from mpilbm.backends.gpu import launch as launch_shapes
 from mpilbm.core.errors import MpilbmError
-from mpilbm.halo import ipc_joint, ipc_kernel
-from mpilbm.halo.plan import Plan
+from mpilbm.halo import Plan, ipc_kernel
 from mpilbm.layouts.grid import Grid
 from mpilbm.parallel.slabs import split
 
@@ -113,7 +112,7 @@ def test_the_largest_slab_decides(spare, monkeypatch):
     cells = [np.prod((each.slab.planes, *each.slab.shape[1:])) for each in solvers]
     assert len(set(cells)) > 1
     most = max(cells) * solvers[0].bytes_per_update + spare
-    monkeypatch.setattr(ipc_joint, "MOST_BYTES", most)
+    monkeypatch.setattr(ipc_kernel, "MOST_BYTES", most)
     assert all(joint(solver) == {spare == 0} for solver in cluster(case, 3).solvers)
 
 
@@ -131,8 +130,8 @@ def test_joint_steps_are_those_measured_to_be_shorter(size, shorter):
     nx, rows, planes = size
     grid = Grid.dense("f", planes, rows, nx, tuple(range(19)), 1)
     slab = split((2 * planes, rows, nx), 2, True)[0]
-    step = ipc_joint.JointStep(slab, Plan((), ()), None, grid, 4)
-    assert (step.bytes_moved <= ipc_joint.MOST_BYTES) is shorter
+    step = ipc_kernel.JointStep(slab, Plan((), ()), None, grid, 4)
+    assert (step.bytes_moved <= ipc_kernel.MOST_BYTES) is shorter
 
 
 def test_timed_steps_between_joint_ones():

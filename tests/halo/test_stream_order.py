@@ -16,8 +16,8 @@ from support.streams import comm, flow
 from mpilbm.backends import gpu
 from mpilbm.core.errors import CaseError, MpilbmError
 from mpilbm.core.registry import make, names
+from mpilbm.halo import Plan, Transfer
 from mpilbm.halo.nccl import NcclExchange, NcclExchanger, Network
-from mpilbm.halo.plan import Plan, Transfer
 
 
 def exchange(world, slab, steps=3):

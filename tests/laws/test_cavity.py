@@ -6,6 +6,8 @@ at Re = 100 v_min is -0.24533 there and -0.25380 in Botella & Peyret, Computers 
 
 Where the lid meets a wall a link leaves through the corner. It belongs to the wall at rest, and the
 flow converges with second order; if it belongs to the lid (priority = 1), with first order.
+
+More than 20 s: flows run until they are steady, with optimised kernels.
 """
 
 import os

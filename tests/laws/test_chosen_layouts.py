@@ -14,10 +14,10 @@ from support.pairs import all_pairs, label
 from support.settings import OPTIONS, SETTINGS
 from support.slabs import PRECISIONS, box
 
-from mpilbm.case.case import load_case, parse_case
+from mpilbm.case.case import Case, load_case, parse_case
 from mpilbm.case.checks import problems_with
+from mpilbm.core import printable
 from mpilbm.core.errors import CaseError
-from mpilbm.core.files import toml_text
 from mpilbm.core.registry import find, make, names
 from mpilbm.layouts.auto import RULES, Auto, Facts
 from mpilbm.parallel.ranks import Serial
@@ -102,21 +102,30 @@ def test_a_shipped_case_accepts_by_name_what_auto_chooses(shipped, name):
         assert load_case(shipped / name, {"layout.name": layout}).layout.name == layout
 
 
-@pytest.mark.parametrize("choice", all_pairs(KINDS, usual), ids=label)
-def test_a_case_accepts_by_name_what_auto_chooses(choice):
-    """All rules about layouts are in `Layout.conflicts`: naming a layout is refused by no other."""
-    given = tables(**choice)
-    case = parse_case(given | {"layout": {"name": "auto"}}, "case.toml")
-    assert all(not accepted(given, layout) for layout in choices(case))
-    for name in names("layouts"):
-        layout = make("layouts", name)
-        wanted = case.model_copy(update={"layout": layout})
-        refused = accepted(given, name)
-        assert bool(refused) == bool(layout.conflicts(wanted)) == bool(layout.problems(wanted))
-        for problem in refused.splitlines():
-            assert problem.startswith(f"case.toml: layout.name: '{name}' ")
-            others = problem.rpartition("; allowed layouts: ")[2].split(", ")
-            assert all(not accepted(given, other) for other in others)
+def test_a_case_accepts_by_name_what_auto_chooses():
+    """All rules about layouts are in `Layout.conflicts`: naming a layout is refused by no other.
+
+    One test, since reading the 720 cases of which it takes the pairs is longer than the checks:
+    as parameters they would be read by every process that collects this file.
+    """
+    for choice in all_pairs(KINDS, usual):
+        given, which = tables(**choice), label(choice)
+        case = parse_case(given | {"layout": {"name": "auto"}}, "case.toml")
+        assert all(not accepted(given, layout) for layout in choices(case)), which
+        for name in names("layouts"):
+            named_is_judged_by_its_conflicts(given, case, name, which)
+
+
+def named_is_judged_by_its_conflicts(given: dict, case: Case, name: str, which: str) -> None:
+    layout = make("layouts", name)
+    wanted = case.model_copy(update={"layout": layout})
+    refused = accepted(given, name)
+    conflicts, problems = layout.conflicts(wanted), layout.problems(wanted)
+    assert bool(refused) == bool(conflicts) == bool(problems), (which, name)
+    for problem in refused.splitlines():
+        assert problem.startswith(f"case.toml: layout.name: '{name}' "), (which, name)
+        others = problem.rpartition("; allowed layouts: ")[2].split(", ")
+        assert all(not accepted(given, other) for other in others), (which, name)
 
 
 CENTRE, RADIUS = [12.13, 11.6], 8.0
@@ -146,7 +155,7 @@ def test_a_run_with_auto_has_the_bits_of_ab(tmp_path, name):
         "output": [{"name": "checkpoint", "every": 100}],
     }
     path, states = tmp_path / "case.toml", []
-    path.write_text(toml_text.dumps(common | more))
+    path.write_text(printable.dumps(common | more))
     for layout in ("auto", "ab"):
         folder = tmp_path / f"{layout}.out"
         run(load_case(path, {"layout.name": layout}), Serial(), folder)

@@ -1,4 +1,7 @@
-"""What boundaries do to flows: the same in every orientation, nothing to uniform flow."""
+"""What boundaries do to flows: the same in every orientation, nothing to uniform flow.
+
+More than 20 s: each boundary has a kernel text for each orientation.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,7 @@
-"""Flows with known answers: viscosity, order of accuracy, walls, mass, sums over the box."""
+"""Flows with known answers: viscosity, order of accuracy, walls, mass, sums over the box.
+
+More than 20 s: each lattice, collision and force has a kernel text of its own.
+"""
 
 from concurrent.futures import ThreadPoolExecutor
 

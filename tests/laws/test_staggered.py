@@ -12,7 +12,7 @@ from support.slabs import PRECISIONS, Cluster, box
 from mpilbm.case.case import parse_case
 from mpilbm.core.errors import CaseError
 from mpilbm.core.registry import find, make, names
-from mpilbm.outputs.core.fields import filled
+from mpilbm.outputs.images import filled
 from mpilbm.parallel.ranks import Serial
 from mpilbm.parallel.slabs import split
 from mpilbm.physics.lattices import Lattice, paired

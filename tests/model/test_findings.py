@@ -12,8 +12,8 @@ from support.findings import DUCT, OUTLET, PERIODIC, REST, SIDES, force, lines, 
 from mpilbm.case.case import parse_case
 from mpilbm.case.velocity_bounds import initial_ranges
 from mpilbm.cli import cli
+from mpilbm.core import printable
 from mpilbm.core.errors import CaseError
-from mpilbm.core.files import toml_text
 from mpilbm.model.findings import NOTE, SERIOUS, SEVERITIES, WARNING, Finding, in_order
 from mpilbm.run.preflight.inspection import inspect
 from mpilbm.run.preflight.plan import plan
@@ -211,7 +211,7 @@ def test_channels_are_runs_of_cells_between_solids_on_any_cut(lattice, periodic,
 def test_run_reports_what_check_reports_and_keeps_it(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     case = tables(**CHANNEL | {"body": [block([0, 0], [2, 24])], "run": {"steps": 3}})
-    (tmp_path / "it.toml").write_text(toml_text.dumps(case))
+    (tmp_path / "it.toml").write_text(printable.dumps(case))
     wanted = lines(parse_case(case, "it.toml"))
     assert len(wanted) > 1
     for verb in ("check", "run"):
@@ -227,7 +227,7 @@ def test_a_restart_does_not_look_at_the_initial_fields(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     case = tables(**SUSPICIOUS["formula"][0] | {"run": {"steps": 2}})
     case["output"] = [{"name": "checkpoint", "every": 1}]
-    (tmp_path / "it.toml").write_text(toml_text.dumps(case))
+    (tmp_path / "it.toml").write_text(printable.dumps(case))
     first = CliRunner().invoke(cli, ["run", "it.toml"])
     again = CliRunner().invoke(cli, ["run", "it.toml", "--restart", "auto"])
     assert ["initial.u" in each.output for each in (first, again)] == [True, False]

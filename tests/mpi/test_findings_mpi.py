@@ -12,7 +12,7 @@ from support.runs import summary
 
 from mpilbm.case.case import parse_case
 from mpilbm.core.errors import NonFiniteError
-from mpilbm.parallel.agree import on_root
+from mpilbm.parallel import on_root
 from mpilbm.parallel.ranks import Serial, world
 from mpilbm.run import steady
 from mpilbm.run.run import run

@@ -7,11 +7,10 @@ from support.random_device import RandomDevice
 from support.settings import tables
 from support.slabs import Cluster
 
-from mpilbm import codegen
+from mpilbm import codegen, halo
 from mpilbm.case.case import parse_case
 from mpilbm.core.errors import CaseError
 from mpilbm.core.registry import make
-from mpilbm.halo import plan
 from mpilbm.parallel import ranks as world
 from mpilbm.parallel import slabs
 from mpilbm.solids import build
@@ -72,7 +71,7 @@ def test_ranks_are_one_in_whatever_order_a_device_works(way, layout, setting):
 
 
 def test_long_pieces_are_split(monkeypatch):
-    monkeypatch.setattr(plan, "LARGEST_MESSAGE", 7)
+    monkeypatch.setattr(halo, "LARGEST_MESSAGE", 7)
     comm = world.world()
     slab = halo_cases.slabs(comm.size, True)[comm.rank]
     device = halo_cases.device()

@@ -17,7 +17,7 @@ from mpilbm.outputs.monitor import Monitor
 from mpilbm.outputs.snapshot import Snapshot
 from mpilbm.run.steady import ChangeOfVelocity
 from mpilbm.storage import file_system, planes
-from mpilbm.storage.own_files import existing
+from mpilbm.storage.directory import existing
 
 pytestmark = pytest.mark.mpi
 

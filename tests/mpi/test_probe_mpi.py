@@ -5,7 +5,7 @@ import pytest
 from support.mpi_runs import run_on_rank_0, run_on_ranks
 from support.outputs_cases import make_case
 
-from mpilbm.outputs.core.series import read
+from mpilbm.outputs.core.tables import read
 
 pytestmark = pytest.mark.mpi
 

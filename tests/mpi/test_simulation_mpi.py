@@ -8,7 +8,7 @@ from support.outputs_cases import make_case
 import mpilbm
 from mpilbm.core import registry
 from mpilbm.core.errors import OtherRankError
-from mpilbm.parallel.agree import on_root
+from mpilbm.parallel import on_root
 from mpilbm.solids import build
 
 pytestmark = pytest.mark.mpi

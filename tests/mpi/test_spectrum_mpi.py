@@ -5,7 +5,7 @@ import pytest
 from support.mpi_runs import run_on_rank_0, run_on_ranks
 from support.outputs_cases import make_case
 
-from mpilbm.outputs.core.series import read
+from mpilbm.outputs.core.tables import read
 
 pytestmark = pytest.mark.mpi
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.mpi
 @pytest.mark.parametrize("size", [(6, 5, 9), (10, 9)])
 @pytest.mark.parametrize("columns", [5, 1024])
 def test_a_spectrum_has_the_bits_of_one_rank(comm, size, columns, mpi_tmp_path, monkeypatch):
-    monkeypatch.setattr("mpilbm.outputs.spectra.shells.COLUMNS", columns)
+    monkeypatch.setattr("mpilbm.outputs.spectra.COLUMNS", columns)
     case = make_case(
         size, [{"name": "spectrum", "every": 2}], run={"steps": 3},
         initial={"random": {"speed": 0.03, "peak": 1}},

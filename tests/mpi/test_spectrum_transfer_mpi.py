@@ -5,7 +5,7 @@ import pytest
 from support.mpi_runs import monitor, run_on_rank_0, run_on_ranks
 from support.outputs_cases import make_case
 
-from mpilbm.outputs.core.series import read
+from mpilbm.outputs.core.tables import read
 
 pytestmark = pytest.mark.mpi
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.mpi
 @pytest.mark.parametrize("size", [(6, 5, 9), (10, 9)])
 @pytest.mark.parametrize("columns", [5, 1024])
 def test_the_transfer_has_the_bits_of_one_rank(comm, size, columns, mpi_tmp_path, monkeypatch):
-    monkeypatch.setattr("mpilbm.outputs.spectra.shells.COLUMNS", columns)
+    monkeypatch.setattr("mpilbm.outputs.spectra.COLUMNS", columns)
     spectrum = {"name": "spectrum", "every": 2, "transfer": True}
     outputs = [
         spectrum, spectrum | {"format": "csv"}, {"name": "monitor", "every": 2, "spectral": True}

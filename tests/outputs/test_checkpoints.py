@@ -12,11 +12,10 @@ from support.outputs_cases import BODY, TWO, damage, flip_bit, make_case, make_c
 from mpilbm.core.errors import CaseError, CommandError, FileSystemError, NonFiniteError
 from mpilbm.outputs import Output
 from mpilbm.outputs.checkpoint import Checkpoint
-from mpilbm.outputs.core import restart
-from mpilbm.outputs.core.base import next_multiple
+from mpilbm.outputs.core import next_multiple, restart
 from mpilbm.outputs.snapshot import Snapshot
 from mpilbm.solver.populations import Group
-from mpilbm.storage.own_files import existing
+from mpilbm.storage.directory import existing
 from mpilbm.storage.partial_file import PartialFile
 
 

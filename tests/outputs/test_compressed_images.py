@@ -8,7 +8,7 @@ from support import image_cases
 from mpilbm import Simulation
 from mpilbm.case.case import parse_case
 from mpilbm.core.errors import FileSystemError
-from mpilbm.storage import compressed, own_files, planes
+from mpilbm.storage import compressed, directory, planes
 
 GZIP = [
     {"name": "snapshot", "every": 5, "compression": "gzip", "type": "float32"},
@@ -74,4 +74,4 @@ def test_overwrite_knows_parts_that_a_killed_run_left(tmp_path):
     others = ["snapshot_000000005.vtkhdf.3", "mine.3.partial"]
     for name in ours + others:
         (tmp_path / name).touch()
-    assert [path.name for path in own_files.owned(tmp_path)] == ours
+    assert [path.name for path in directory.owned(tmp_path)] == ours

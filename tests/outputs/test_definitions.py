@@ -12,9 +12,9 @@ import mpilbm
 from mpilbm.core.errors import FileSystemError
 from mpilbm.core.files.file_digest import sealed, unsealed
 from mpilbm.core.registry import find, names
-from mpilbm.outputs.core.series import read
+from mpilbm.outputs.core.tables import read
 from mpilbm.outputs.core.writers import of_case
-from mpilbm.storage.own_files import DEFINITIONS, owned
+from mpilbm.storage.directory import DEFINITIONS, owned
 
 BEFORE = "_before_000000004"
 

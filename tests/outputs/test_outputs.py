@@ -11,13 +11,14 @@ import pytest
 from support.every_output import case_with, output_of
 from support.outputs_cases import BODY, TWO, FakeSolver, make_case, make_context
 
+from mpilbm import storage
 from mpilbm.core.errors import CaseError, CommandError, FileSystemError
 from mpilbm.core.registry import find, names
 from mpilbm.outputs.checkpoint import Checkpoint
 from mpilbm.outputs.core.totals import add_planes
 from mpilbm.outputs.monitor import Monitor
 from mpilbm.outputs.snapshot import Snapshot
-from mpilbm.storage import directory, files, lock, planes
+from mpilbm.storage import directory, lock, planes
 
 # ------------------------------------------------------------------------------------- snapshot
 
@@ -98,7 +99,7 @@ def test_disk_too_small_for_a_file_is_seen_before_hdf5_writes(tmp_path, monkeypa
 
 @pytest.mark.parametrize(("text", "number"), [("write failed: errno = 27, x", 27), ("", errno.EIO)])
 def test_errors_of_hdf5_become_those_of_the_system(text, number):
-    with pytest.raises(OSError, match=r"file\.h5") as error, files.system_errors("file.h5"):
+    with pytest.raises(OSError, match=r"file\.h5") as error, storage.system_errors("file.h5"):
         raise RuntimeError(text)
     assert error.value.errno == number
 

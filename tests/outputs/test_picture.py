@@ -8,7 +8,7 @@ from support import image_cases
 
 from mpilbm import CaseError, Simulation
 from mpilbm.case.case import parse_case
-from mpilbm.outputs.drawing.figures import Style, figure_of
+from mpilbm.outputs.drawing import Style, figure_of
 
 Image = pytest.importorskip("PIL.Image")
 

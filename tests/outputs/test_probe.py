@@ -11,8 +11,8 @@ from support.runs import run_case
 
 import mpilbm
 from mpilbm.core.errors import CaseError
-from mpilbm.outputs.core import series
-from mpilbm.outputs.core.series import Series, read
+from mpilbm.outputs.core import tables
+from mpilbm.outputs.core.tables import Series, read
 from mpilbm.outputs.probe import Interpolation
 
 POINTS = [[0.5, 3.5, 6.5], [2.2, 1.1, 3.9], [5.0, 0.0, 7.0]]
@@ -119,11 +119,11 @@ def test_a_table_with_other_columns_is_renamed(tmp_path, content, capsys):
 
 def test_rows_reach_the_disk_after_a_limited_time(tmp_path, monkeypatch):
     synced = []
-    monkeypatch.setattr(series, "sync", synced.append)
+    monkeypatch.setattr(tables, "sync", synced.append)
     rows = table(tmp_path / "a.h5")
     rows.add(1, {"time": 1, "rho": 0})
     assert not synced
-    monkeypatch.setattr(series, "SYNC_SECONDS", 0)
+    monkeypatch.setattr(tables, "SYNC_SECONDS", 0)
     rows.add(2, {"time": 1, "rho": 0})
     assert synced == [tmp_path / "a.h5"]
     rows.close()

@@ -11,9 +11,8 @@ from support.runs import run_case
 
 import mpilbm
 from mpilbm.core.errors import CaseError
-from mpilbm.outputs.core.series import read
-from mpilbm.outputs.spectra import shells as waves_of_ranks
-from mpilbm.outputs.spectra.shells import Shells
+from mpilbm.outputs.core.tables import read
+from mpilbm.outputs.spectra import Shells, spectra
 from mpilbm.parallel.ranks import Serial
 
 SPECTRUM = {"name": "spectrum", "every": 2, "begin": 0}
@@ -22,22 +21,22 @@ TAYLOR_GREEN = {"u": ["0.03*sin(2*pi*x/nx)*cos(2*pi*y/ny)", "-0.03*cos(2*pi*x/nx
                       0]}  # fmt: skip
 
 
-def spectra(u):
+def shell_spectra(u):
     """Energy, squared gradient and enstrophy in shells of u (nz, ny, nx, D)."""
     shells = Shells(u.shape[:3])
     waves = [shells.in_planes(u[..., axis]) for axis in range(u.shape[3])]
-    return shells, waves_of_ranks.spectra(Serial(), shells, waves)
+    return shells, spectra(Serial(), shells, waves)
 
 
 @pytest.mark.parametrize("size", [(8, 8, 8), (9, 6, 12), (8, 1, 10)])
 def test_a_wave_is_in_its_shell_with_its_energy_and_enstrophy(size, monkeypatch):
-    monkeypatch.setattr("mpilbm.outputs.spectra.shells.COLUMNS", 7)
+    monkeypatch.setattr("mpilbm.outputs.spectra.COLUMNS", 7)
     nz, _, nx = size
     z, _, x = np.meshgrid(*(np.arange(n) for n in size), indexing="ij")
     u = np.zeros((*size, 3 if size[1] > 1 else 2))
     u[..., 1] = 0.3 + 0.5 * np.sin(4 * np.pi * x / nx)
     u[..., 0] = 0.2 * np.cos(2 * np.pi * z / nz)
-    shells, (energy, _, enstrophy) = spectra(u)
+    shells, (energy, _, enstrophy) = shell_spectra(u)
     k_x, k_z = 4 * np.pi / nx, 2 * np.pi / nz
     expected = np.zeros((2, shells.count))
     expected[0, 0] = 0.3**2 / 2
@@ -50,7 +49,7 @@ def test_a_wave_is_in_its_shell_with_its_energy_and_enstrophy(size, monkeypatch)
 def test_divergence_has_energy_and_no_enstrophy():
     u = np.zeros((4, 6, 8, 3))
     u[..., 0] = np.sin(2 * np.pi * np.arange(8) / 8)
-    _, (energy, _, enstrophy) = spectra(u)
+    _, (energy, _, enstrophy) = shell_spectra(u)
     assert energy.sum() == pytest.approx(0.25)
     assert abs(enstrophy).max() < 1e-16
 
@@ -62,7 +61,7 @@ def test_the_energy_is_that_of_the_cells_and_of_the_tool():
     finally:
         sys.path.pop(0)
     u = np.random.default_rng(1).random((7, 6, 5, 3))
-    shells, (energy, _, _) = spectra(u)
+    shells, (energy, _, _) = shell_spectra(u)
     assert energy.sum() == pytest.approx((u**2).sum(axis=3).mean() / 2, rel=1e-14)
     k, E = spectral_balance.spectrum(u, (5, 6, 7))
     assert np.allclose(shells.k, k, rtol=1e-15)

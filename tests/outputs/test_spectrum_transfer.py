@@ -14,9 +14,8 @@ from support.spectra import convective_transfer, solenoidal
 import mpilbm
 from mpilbm.core.errors import CaseError, FileSystemError
 from mpilbm.core.units import in_words
-from mpilbm.outputs.core.series import read
-from mpilbm.outputs.spectra import velocity
-from mpilbm.outputs.spectra.shells import Shells, spectra, with_transfer
+from mpilbm.outputs.core.tables import read
+from mpilbm.outputs.spectra import Shells, spectra, velocity, with_transfer
 from mpilbm.parallel.ranks import Serial
 from mpilbm.view.results.tables import read_table
 
@@ -36,7 +35,7 @@ def transfer(u):
 
 @pytest.mark.parametrize("shape", [(9, 12, 8), (12, 9)])
 def test_the_transfer_is_that_of_the_convective_form(shape, monkeypatch):
-    monkeypatch.setattr("mpilbm.outputs.spectra.shells.COLUMNS", 7)
+    monkeypatch.setattr("mpilbm.outputs.spectra.COLUMNS", 7)
     u = solenoidal(shape, len(shape), seed=1) + 0.2
     shells, (*_, found) = transfer(u)
     k, rate = convective_transfer(u)

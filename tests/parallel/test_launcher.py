@@ -173,10 +173,7 @@ def test_an_error_of_all_ranks_is_reported_once(tmp_path):
 
 @with_mpirun
 def test_a_fault_of_one_rank_in_a_common_action_is_printed_by_it(tmp_path):
-    body = (
-        "from mpilbm.parallel.agree import together\n"
-        "    together(comm, lambda: 1 // (comm.rank - 1))"
-    )
+    body = "from mpilbm.parallel import together\n    together(comm, lambda: 1 // (comm.rank - 1))"
     code, output, errors = python(FAILING.format(body=body), 3, tmp_path)
     assert code == 1
     assert errors.count("ZeroDivisionError") == 1

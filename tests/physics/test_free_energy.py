@@ -10,7 +10,7 @@ from support.slabs import Cluster
 from mpilbm.case.case import parse_case
 from mpilbm.core.errors import CaseError
 from mpilbm.core.registry import make, names
-from mpilbm.physics.couplings import interface_viscosity
+from mpilbm.physics.couplings import diffuse_interface
 from mpilbm.physics.couplings.free_energy import moved, stressed, wetting_potential
 
 LATTICES = [name for name in names("lattices") if make("lattices", name).isotropy >= 4]
@@ -126,15 +126,15 @@ def test_a_flow_in_layers_of_different_viscosity(inner, outer, most):
 @pytest.mark.parametrize("mean", ["harmonic", "linear"])
 def test_the_error_of_a_mean_is_the_predicted_one(mean):
     found = layered_flow(24, 0.03, 0.3, width=1.9, viscosity_mean=mean)
-    assert abs(found - interface_viscosity.layered_error(mean, 0.03, 0.3, 1.9, 24)) < 0.01
+    assert abs(found - diffuse_interface.layered_error(mean, 0.03, 0.3, 1.9, 24)) < 0.01
 
 
 @pytest.mark.parametrize("mean", ["harmonic", "linear"])
 def test_viscosities_beyond_the_phases_are_those_of_the_phases(mean):
     """Phi is 1.2 in the fluid next to a wall that it wets, and 1.03 in small drops."""
-    numbers = interface_viscosity.parts(mean, 1.0, 0.01)
+    numbers = diffuse_interface.parts(mean, 1.0, 0.01)
     for phi, nu in ((1.2, 1.0), (1.0, 1.0), (-1.0, 0.01), (-1.2, 0.01)):
-        found = interface_viscosity.rate(mean, phi, numbers, 1 / 3)
+        found = diffuse_interface.rate(mean, phi, numbers, 1 / 3)
         assert abs(found * (3 * nu + 0.5) - 1) < 1e-12
 
 
@@ -143,7 +143,7 @@ def test_the_shift_of_an_interface_with_the_linear_mean():
     width, inside, outside = 2.0, 0.5, 0.02
     y = np.linspace(-40, 40, 80001)
     nu = outside + (1 + np.tanh(y / width)) / 2 * (inside - outside)
-    at = -interface_viscosity.shift(inside, outside, width)
+    at = -diffuse_interface.shift(inside, outside, width)
     sharp = (40 - at) / inside + (40 + at) / outside
     assert abs((1 / nu).mean() * 80 / sharp - 1) < 1e-4
 

@@ -8,7 +8,7 @@ import pytest
 
 from mpilbm.core.registry import find, names
 from mpilbm.physics.lattices import Lattice
-from mpilbm.physics.lattices.d2q9 import D2Q9
+from mpilbm.physics.lattices.velocity_sets import D2Q9
 
 LATTICES = [find("lattices", name) for name in names("lattices")]
 over_lattices = pytest.mark.parametrize("lattice", LATTICES, ids=lambda lattice: lattice.__name__)

@@ -18,7 +18,7 @@ from mpilbm.backends.cpu import compiler
 from mpilbm.core.files.file_digest import verify
 from mpilbm.core.machine import cache
 from mpilbm.parallel import launcher
-from mpilbm.storage.own_files import existing
+from mpilbm.storage.directory import existing
 
 CASE = """
 title = "faults"

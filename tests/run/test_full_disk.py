@@ -19,8 +19,8 @@ from mpilbm.core.machine import cache
 from mpilbm.outputs.drawing import film
 from mpilbm.outputs.monitor import MonitorWriter
 from mpilbm.solver.solver import Solver
-from mpilbm.storage.files import PARTIAL
-from mpilbm.storage.own_files import existing
+from mpilbm.storage import PARTIAL
+from mpilbm.storage.directory import existing
 
 
 def test_each_kind_of_output_is_tried():

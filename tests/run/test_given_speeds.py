@@ -8,8 +8,8 @@ from support.runs import run_case, summary
 
 from mpilbm.case.velocity_bounds import fastest
 from mpilbm.run import steady
+from mpilbm.run.checks import place
 from mpilbm.run.checks.outlets import inlets, outlets, still
-from mpilbm.run.checks.places import place
 from mpilbm.run.checks.speeds import bounded
 from mpilbm.run.simulation import Simulation
 

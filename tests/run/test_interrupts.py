@@ -16,10 +16,10 @@ from mpilbm.core.machine import cache
 from mpilbm.outputs.core.writers import Writers
 from mpilbm.outputs.monitor import MonitorWriter
 from mpilbm.run import stopping
-from mpilbm.run.interrupts import interrupts
+from mpilbm.run.stopping import interrupts
 from mpilbm.solver.solver import Solver
 from mpilbm.storage.background import Background
-from mpilbm.storage.own_files import existing
+from mpilbm.storage.directory import existing
 
 OUTPUTS = [
     {"name": "checkpoint", "every": 10},

@@ -14,8 +14,8 @@ from support.runs import flow, monitor, run_case
 import mpilbm
 from mpilbm.backends.cpu import compiler
 from mpilbm.core.machine import cache
-from mpilbm.outputs.core.series import read
-from mpilbm.storage.own_files import existing
+from mpilbm.outputs.core.tables import read
+from mpilbm.storage.directory import existing
 
 KINDS = [
     {"name": "picture", "every": 10},

@@ -21,7 +21,7 @@ from mpilbm.run.last_good import LastGood
 from mpilbm.run.setup import build_solver
 from mpilbm.solver.fields.diagnostics import Diagnostics
 from mpilbm.solver.solver import Solver
-from mpilbm.storage.own_files import existing
+from mpilbm.storage.directory import existing
 
 
 def blow_up_at(monkeypatch, step):

@@ -14,7 +14,7 @@ from mpilbm.core.errors import CommandError, FileSystemError, NonFiniteError, St
 from mpilbm.solver.solver import Solver
 from mpilbm.solver.step_times import EVERY, StepTimes
 from mpilbm.storage.csv_log import Rows
-from mpilbm.storage.own_files import existing
+from mpilbm.storage.directory import existing
 
 
 def test_a_run_leaves_all_its_files(tmp_path):

@@ -10,11 +10,11 @@ from mpilbm.core.errors import NonFiniteError
 from mpilbm.model.findings import WARNING, Finding
 from mpilbm.physics.scalars.boundaries.outflow import ScalarOutflow
 from mpilbm.run import steady
-from mpilbm.run.checks.alarms import Alarm
+from mpilbm.run.checks import Alarm
 from mpilbm.run.simulation import Simulation
 from mpilbm.solver.scalar_bounds import Bounds
 from mpilbm.solver.solver import Solver
-from mpilbm.storage.own_files import existing
+from mpilbm.storage.directory import existing
 
 MANY = {"name": "value", "where": ["x-", "x+", "y-", "y+"]}
 

@@ -17,7 +17,7 @@ from mpilbm.parallel.ranks import Serial
 from mpilbm.run.progress import Progress, say
 from mpilbm.run.stopping import INTERVAL, Signals, Stopping, time_limit
 from mpilbm.solver.solver import Solver
-from mpilbm.storage.own_files import existing
+from mpilbm.storage.directory import existing
 
 
 class Clock:

@@ -23,7 +23,7 @@ from mpilbm.core.errors import CaseError
 from mpilbm.core.registry import find, names
 from mpilbm.parallel.ranks import Serial
 from mpilbm.run.run import run
-from mpilbm.view.results.run import open_run
+from mpilbm.view.results import open_run
 
 
 def on_links() -> list[str]:

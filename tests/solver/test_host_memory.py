@@ -4,6 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from support.local_world import LocalWorld
 from support.slabs import box
 
 from mpilbm import codegen
@@ -11,7 +12,6 @@ from mpilbm.backends import memory
 from mpilbm.case.case import parse_case
 from mpilbm.core.errors import CaseError
 from mpilbm.core.registry import make
-from mpilbm.halo.local import LocalWorld
 from mpilbm.layouts import grid
 from mpilbm.parallel.ranks import Serial
 from mpilbm.parallel.slabs import split
@@ -27,7 +27,7 @@ from mpilbm.solids import (
 )
 from mpilbm.solver import memory_plan
 from mpilbm.solver.solver import Solver
-from mpilbm.view.bench.boxes import rock
+from mpilbm.view.bench import rock
 
 BODIES = {
     "rock": {"mask": "rock.npy", "boundary": {"name": "bounce_back"}},

@@ -11,7 +11,7 @@ from support.slabs import Cluster, box
 from mpilbm import codegen
 from mpilbm.case.case import parse_case
 from mpilbm.codegen.program import POINTS
-from mpilbm.outputs.core.fields import filled
+from mpilbm.outputs.images import filled
 from mpilbm.solver.fields import point_fields
 from mpilbm.solver.fields.point_fields import PointFields, PointSource
 from mpilbm.solver.fields.staging import Staging

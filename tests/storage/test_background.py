@@ -20,7 +20,7 @@ from mpilbm.outputs import number_of_cells
 from mpilbm.outputs.snapshot import Snapshot
 from mpilbm.storage import planes
 from mpilbm.storage.background import GUESSED_BYTES_PER_SECOND, MOST_FILES
-from mpilbm.storage.own_files import existing
+from mpilbm.storage.directory import existing
 
 SNAPSHOTS = [{"name": "snapshot", "every": 5, "begin": 0}]
 BOTH = [*SNAPSHOTS, {"name": "checkpoint", "every": 10}]

@@ -21,7 +21,7 @@ from mpilbm.core.files.file_digest import verify
 from mpilbm.core.machine import cache
 from mpilbm.outputs.checkpoint import Checkpoint
 from mpilbm.parallel import launcher
-from mpilbm.storage.own_files import existing
+from mpilbm.storage.directory import existing
 
 OUTPUTS = [{"name": "monitor", "every": 5}, {"name": "statistics", "every": 1}]
 

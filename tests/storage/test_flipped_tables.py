@@ -17,7 +17,7 @@ from mpilbm import CommandError
 from mpilbm.core.errors import FileSystemError
 from mpilbm.core.files.file_digest import TAIL
 from mpilbm.core.registry import find, names
-from mpilbm.outputs.core.series import CHECKSUMS, Series, read
+from mpilbm.outputs.core.tables import CHECKSUMS, Series, read
 from mpilbm.storage import csv_log
 from mpilbm.storage.csv_log import Rows, intact_rows
 from mpilbm.storage.tables import DamagedRowsError, digests_of

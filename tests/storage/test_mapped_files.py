@@ -10,9 +10,8 @@ import pytest
 from support.outputs_cases import make_case
 from support.runs import run_case
 
-from mpilbm.storage import file_system, planes
+from mpilbm.storage import file_system, planes, reserve, write_mapped
 from mpilbm.storage.file_system import threads_write
-from mpilbm.storage.files import reserve, write_mapped
 
 SHM = Path("/dev/shm")
 OUTPUTS = [{"name": "snapshot", "every": 2}, {"name": "checkpoint", "every": 4}]

@@ -19,9 +19,9 @@ from support.user_runs import ranks as on_ranks
 from mpilbm.cli import cli
 from mpilbm.core.errors import CaseError
 from mpilbm.solver.solver import Solver
-from mpilbm.storage import directory, own_files
+from mpilbm.storage import directory
+from mpilbm.storage.directory import DELETED, REPLACED
 from mpilbm.storage.lock import LOCK
-from mpilbm.storage.own_files import DELETED, REPLACED
 
 OURS = (
     "checkpoint_000000005.h5",
@@ -81,17 +81,17 @@ def contents(path="box.out"):
 def test_a_folder_with_the_lock_alone_needs_no_names_of_outputs(tmp_path, monkeypatch):
     """To know these names takes as long as to import all outputs."""
     (tmp_path / "monitor.csv").touch()
-    assert own_files.owned(tmp_path) == [tmp_path / "monitor.csv"]
+    assert directory.owned(tmp_path) == [tmp_path / "monitor.csv"]
     (tmp_path / "monitor.csv").rename(tmp_path / LOCK)
-    monkeypatch.setattr(own_files.registry, "names", None)
-    assert own_files.owned(tmp_path) == []
+    monkeypatch.setattr(directory.registry, "names", None)
+    assert directory.owned(tmp_path) == []
 
 
 def test_only_whole_names_of_ours_are_ours(tmp_path):
     for name in (*OURS, *USERS):
         (tmp_path / name).write_text("")
     (tmp_path / "snapshot_000000002.vtkhdf").mkdir()
-    assert sorted(path.name for path in own_files.owned(tmp_path)) == sorted(OURS)
+    assert sorted(path.name for path in directory.owned(tmp_path)) == sorted(OURS)
 
 
 def test_a_run_keeps_files_of_the_user(done):
@@ -155,7 +155,7 @@ def test_ranks_that_fail_give_all_back(done):
 KILLED = """
 import os, signal, sys
 from mpilbm.run import march
-from mpilbm.storage import own_files
+from mpilbm.storage import directory
 def kill(*arguments):
     os.kill(os.getpid(), signal.SIGKILL)
 {where} = kill
@@ -266,7 +266,7 @@ def test_restart_with_overwrite_is_refused(done):
 def test_room_that_overwrite_frees_counts(done, monkeypatch):
     case = make_case(outputs=[{"name": "snapshot", "every": 100}])
     needed = directory.disk_bytes(case)
-    freed = own_files.bytes_of(own_files.owned(Path("box.out")))
+    freed = directory.bytes_of(directory.owned(Path("box.out")))
     held, free = directory.RunDirectory("box.out"), needed - freed
     usage = shutil.disk_usage(".")
     monkeypatch.setattr(directory.shutil, "disk_usage", lambda path: usage._replace(free=free))

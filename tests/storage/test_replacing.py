@@ -13,7 +13,7 @@ from support.runs import flow, run_case
 
 import mpilbm
 from mpilbm.outputs.drawing import film
-from mpilbm.storage.files import obstacle, partial_of
+from mpilbm.storage import obstacle, partial_of
 
 
 @pytest.fixture(scope="module")

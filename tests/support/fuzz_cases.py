@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mpilbm.case.case import schema
 from mpilbm.case.new_case import TEXT, VARIANTS
-from mpilbm.core.files import toml_text
+from mpilbm.core import printable
 from support import fuzz_values as values
 
 FACES = ("x-", "x+", "y-", "y+", "z-", "z+")
@@ -238,7 +238,7 @@ class Maker:
 
     def text(self, tables: dict) -> str:
         """The tables as TOML."""
-        return self.with_raw(toml_text.dumps(tables))
+        return self.with_raw(printable.dumps(tables))
 
     def with_raw(self, text: str) -> str:
         """The text with the placeholders of `nested` replaced; changed placeholders remain."""
@@ -282,7 +282,7 @@ class Maker:
         name = ".".join(path) if usual else self.pick(values.PATHS)
         value = self.odd()
         bare = isinstance(value, str) and self.random.random() < 0.6
-        text = value if bare and "@raw" not in value else self.with_raw(toml_text.inline(value))
+        text = value if bare and "@raw" not in value else self.with_raw(printable.inline(value))
         text = text.replace("\x00", "")
         form = self.random.choices(("{}={}", "{}", "{} = {}", "{}={}\nb = 1"), (8, 1, 2, 1))[0]
         return form.format(name, text)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from mpilbm.core.registry import make
-from mpilbm.halo.plan import Plan, Transfer
+from mpilbm.halo import Plan, Transfer
 from mpilbm.parallel.slabs import split
 
 SHAPE = (13, 5, 4)  # planes, rows, nx

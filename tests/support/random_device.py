@@ -9,8 +9,8 @@ import numpy as np
 
 from mpilbm.backends import cpu
 from mpilbm.backends.cpu import compiler
-from mpilbm.halo.local import LocalWorld
 from mpilbm.halo.nccl import NcclExchange
+from support.local_world import LocalWorld
 
 PATIENCE = 20.0  # seconds until a device without runnable work fails
 

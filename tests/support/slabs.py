@@ -7,10 +7,10 @@ import numpy as np
 from mpilbm import codegen
 from mpilbm.case.case import parse_case
 from mpilbm.core.registry import make
-from mpilbm.halo.local import LocalWorld
 from mpilbm.parallel import slabs as domain
 from mpilbm.solids import build
 from mpilbm.solver.solver import Solver
+from support.local_world import LocalWorld
 
 PRECISIONS = {
     "half": {"compute": "float32", "storage": "float16"},

@@ -6,7 +6,7 @@ import numpy as np
 
 from mpilbm.core.registry import register
 from mpilbm.outputs import Output
-from mpilbm.parallel.agree import on_root
+from mpilbm.parallel import on_root
 from mpilbm.run.progress import say
 from mpilbm.storage.csv_log import Rows
 from mpilbm.storage.planes import blocks

@@ -11,7 +11,7 @@ from spectral_balance import spectrum, sums
 from mpilbm.core.registry import register
 from mpilbm.outputs import Output, number_of_cells
 from mpilbm.outputs.snapshot import Snapshot
-from mpilbm.parallel.agree import on_root
+from mpilbm.parallel import on_root
 from mpilbm.run.progress import say
 from mpilbm.storage.csv_log import Rows
 from validations import (

@@ -16,8 +16,9 @@ from pathlib import Path
 
 import platformdirs
 
+from mpilbm.core import machine
 from mpilbm.core.errors import CaseError, FileSystemError, MpilbmError
-from mpilbm.core.machine import cache, processes
+from mpilbm.core.machine import cache
 
 FLAGS = (
     "-std=gnu11",
@@ -80,7 +81,7 @@ class Compiler:
         self, flags: tuple[str, ...], source: Path, target: Path
     ) -> subprocess.CompletedProcess:
         command = [*self.command, *flags, str(source), "-o", str(target), "-lm"]
-        return processes.run(command, cwd=source.parent, env=environment())
+        return machine.run(command, cwd=source.parent, env=environment())
 
 
 @contextlib.contextmanager
@@ -90,7 +91,7 @@ def temporary_folder() -> Iterator[str]:
         with tempfile.TemporaryDirectory(prefix="mpilbm-") as folder:
             yield folder
     except OSError as error:
-        processes.refuse_if_exhausted(error, "the kernels cannot be compiled")
+        machine.refuse_if_exhausted(error, "the kernels cannot be compiled")
         raise FileSystemError(
             f"the kernels cannot be compiled: {error}; if it is the folder for temporary files "
             "that is full or read-only, set TMPDIR to another one"
@@ -138,7 +139,7 @@ def problem_of(command: tuple[str, ...], version: str, text: str = PROBE) -> str
         source = Path(folder, "probe.c")
         source.write_text(text, "utf-8")
         flags = ["-shared", "-fPIC", "probe.c", "-o", "probe.so", "-lm"]
-        done = processes.run([*command, *flags], cwd=folder, env=environment())
+        done = machine.run([*command, *flags], cwd=folder, env=environment())
     if done.returncode == 0:
         cache.put("compiler", key, b"")
         return ""
@@ -148,7 +149,7 @@ def problem_of(command: tuple[str, ...], version: str, text: str = PROBE) -> str
 
 def environment() -> dict[str, str]:
     """The environment of a compiler. Zig gets a writable folder: its own, or one in the cache."""
-    name, found = "ZIG_GLOBAL_CACHE_DIR", processes.environment()
+    name, found = "ZIG_GLOBAL_CACHE_DIR", machine.environment()
     folder = Path(platformdirs.user_cache_dir("zig"))
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -172,7 +173,7 @@ def _locate(words: str) -> tuple[str, ...] | None:
             "or the name of a program in PATH",
             "environment",
         )
-    program = processes.locate(command[0]) if command else None
+    program = machine.locate(command[0]) if command else None
     if program is None:
         return None
     return (program, *(("cc",) if words == "zig" else command[1:]))
@@ -182,7 +183,7 @@ def _locate(words: str) -> tuple[str, ...] | None:
 def _version(command: tuple[str, ...]) -> tuple[str, str]:
     """The first line of a compiler's --version, or "" and the reason why it cannot be used."""
     try:
-        done = processes.run([*command, "--version"], cwd="/", timeout=SECONDS, env=environment())
+        done = machine.run([*command, "--version"], cwd="/", timeout=SECONDS, env=environment())
     except OSError as error:
         return "", f"cannot be started ({error.strerror})"
     except subprocess.TimeoutExpired:

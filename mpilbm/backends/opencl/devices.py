@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from mpilbm.core.errors import CaseError, MpilbmError
-from mpilbm.core.files.toml_text import shown
 from mpilbm.core.machine import cache
+from mpilbm.core.printable import shown
 
 MISSING = "pyopencl is not installed: pip install 'mpilbm[opencl]'"
 NO_PLATFORM = (

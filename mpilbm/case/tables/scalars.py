@@ -6,9 +6,9 @@ from typing import Annotated, Any, Self
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from mpilbm.case.tables import Positive, default
-from mpilbm.core.files.toml_text import shown
 from mpilbm.core.formulas.parser import FUNCTIONS, NAMES
 from mpilbm.core.formulas.values import Value
+from mpilbm.core.printable import shown
 from mpilbm.core.quantity import (
     DIFFUSIVITY,
     EXPANSION,

@@ -21,10 +21,9 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 
-from mpilbm.core.errors import MpilbmError
+from mpilbm.core.errors import MpilbmError, import_problem
 from mpilbm.core.files import file_digest
 from mpilbm.core.files.file_digest import DamagedFileError
-from mpilbm.core.machine import imports
 
 if TYPE_CHECKING:
     import h5py
@@ -38,7 +37,7 @@ def require() -> None:
     try:
         import h5py  # noqa: F401
     except Exception as error:
-        raise MpilbmError(imports.problem(error) or f"h5py cannot be imported: {error}") from error
+        raise MpilbmError(import_problem(error) or f"h5py cannot be imported: {error}") from error
 
 
 def open_file(path: Path | str | IO, mode: str = "r", **options: Any) -> "h5py.File":

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import platformdirs
 
 from mpilbm.core import registry
-from mpilbm.core.machine.processes import refuse_if_exhausted
+from mpilbm.core.machine import refuse_if_exhausted
 
 TEXT_SOURCES = "core/formulas", "model", "physics", "layouts", "solids", "codegen"
 CHECK_BYTES = 37

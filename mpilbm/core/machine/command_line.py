@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from mpilbm.core.errors import INTERRUPTED, CommandError, MpilbmError
-from mpilbm.core.machine import imports, terminal
+from mpilbm.core.errors import INTERRUPTED, CommandError, MpilbmError, import_problem
+from mpilbm.core.machine import terminal
 from mpilbm.core.printable import one_line
 
 RANK_VARIABLES = (
@@ -87,7 +87,7 @@ class CommandGroup(click.Group):
             terminal.print_error(str(error) or "interrupted")
             ctx.exit(getattr(error, "exit_code", INTERRUPTED))
         except Exception as error:
-            problem = imports.problem(error)
+            problem = import_problem(error)
             if problem is None or ctx.params["debug"]:
                 raise
             terminal.print_error(problem)
@@ -111,7 +111,7 @@ def load_plugins(paths: Iterable[Path]) -> None:
 def load_plugin(path: Path) -> None:
     """Import a plug-in; CommandError if the file is not a Python file, PluginError if it fails."""
     from mpilbm.core import registry
-    from mpilbm.core.files.input_text import NotATextFile, read_text
+    from mpilbm.core.files import NotATextFile, read_text
 
     fix = "give the path of a FILE.py"
     if path.suffix != ".py" or not os.path.isfile(path):

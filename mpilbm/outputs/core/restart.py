@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mpilbm.case.case import Case
 from mpilbm.case.checks import problems_with
 from mpilbm.case.typed_keys import with_present_names
 from mpilbm.core.errors import CaseError, CommandError
@@ -30,17 +31,14 @@ from mpilbm.outputs.checkpoint import (
     checksums,
     group_name,
 )
-from mpilbm.parallel.agree import on_root, together
-from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel import Communicator, on_root, together
 from mpilbm.parallel.slabs import Slab
-from mpilbm.storage.own_files import existing, step_in_name
+from mpilbm.solver.solver import Solver
+from mpilbm.storage.directory import existing, step_in_name
 from mpilbm.storage.planes import blocks
 
 if TYPE_CHECKING:
     import h5py
-
-    from mpilbm.case.case import Case
-    from mpilbm.solver.solver import Solver
 
 Say = Callable[[str], None]  # prints a line for the user, from rank 0
 
@@ -89,7 +87,7 @@ def _missing(path: Path, directory: Path) -> str:
 
 
 def load(
-    paths: Sequence[Path], case: "Case", slab: Slab, solver: "Solver", comm: Communicator, say: Say
+    paths: Sequence[Path], case: Case, slab: Slab, solver: Solver, comm: Communicator, say: Say
 ) -> tuple[int, Path]:
     """Load the first intact checkpoint of `paths` into the solver; returns its step and path.
 
@@ -109,9 +107,7 @@ def load(
     )
 
 
-def _load(
-    path: Path, case: "Case", slab: Slab, solver: "Solver", comm: Communicator, say: Say
-) -> int:
+def _load(path: Path, case: Case, slab: Slab, solver: Solver, comm: Communicator, say: Say) -> int:
     together(comm, require_intact, path, slab)
     step, changed = on_root(comm, _check_head, path, case, solver)
     together(comm, _read_own, path, slab, solver, step)
@@ -139,7 +135,7 @@ def require_intact(path: Path, slab: Slab) -> None:
         raise DamagedError(f"cannot be read: {error.strerror}{FIX}", path=path) from None
 
 
-def _check_head(path: Path, case: "Case", solver: "Solver") -> tuple[int, list[str]]:
+def _check_head(path: Path, case: Case, solver: Solver) -> tuple[int, list[str]]:
     """Step of a checkpoint, changes of the case; CaseError if it belongs to another case."""
     groups = solver.state_groups
     with opened(path) as file:
@@ -174,7 +170,7 @@ def _check_head(path: Path, case: "Case", solver: "Solver") -> tuple[int, list[s
         return int(head["step"]), lines
 
 
-def _conversion_line(case: "Case", given: Layout) -> str:
+def _conversion_line(case: Case, given: Layout) -> str:
     """The warning about a conversion from the layout `given`, and by what the flows differ."""
     layouts, ways = (given, case.layout), ("moments", "populations")
     old, new = (ways[each.populations] for each in layouts)
@@ -183,7 +179,7 @@ def _conversion_line(case: "Case", given: Layout) -> str:
     return "; ".join([line, *differ])
 
 
-def _layout_of(case: "Case", stored: int) -> Layout | None:
+def _layout_of(case: Case, stored: int) -> Layout | None:
     """A layout with so many stored values that the case may use, that of the case if it has them.
 
     None if there is no such layout, or if its values cannot be converted: 16 bits have other units.
@@ -217,7 +213,7 @@ def _compare(path: Path, what: str, stored: Any, wanted: Any, fix: str = SAME_CA
         )
 
 
-def _read_own(path: Path, slab: Slab, solver: "Solver", step: int) -> None:
+def _read_own(path: Path, slab: Slab, solver: Solver, step: int) -> None:
     """Read the planes of this rank into the solver; CaseError if the bodies have changed."""
     with opened(path) as file:
         solid = file[SOLID][slab.begin : slab.end]
@@ -239,7 +235,7 @@ def _read_own(path: Path, slab: Slab, solver: "Solver", step: int) -> None:
             solver.initial.ranges[label] = float(kept.get("low", nan)), float(kept.get("high", nan))
 
 
-def _conversion(case: "Case", stored: int) -> Callable[[np.ndarray], np.ndarray]:
+def _conversion(case: Case, stored: int) -> Callable[[np.ndarray], np.ndarray]:
     """The function that turns a stored state into one in the layout of the case."""
     given = _layout_of(case, stored)
     if given is None or given.populations == case.layout.populations:
@@ -249,7 +245,7 @@ def _conversion(case: "Case", stored: int) -> Callable[[np.ndarray], np.ndarray]
     return converter(case, given, case.layout)
 
 
-def _read_entries(path: Path, solver: "Solver", counts: np.ndarray, rank: int) -> None:
+def _read_entries(path: Path, solver: Solver, counts: np.ndarray, rank: int) -> None:
     """Read this rank's values that boundaries keep; CaseError if they do not act on the same cells.
 
     counts: the number of entries of each rank and state, (ranks, states); those of a rank follow

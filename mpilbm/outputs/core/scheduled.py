@@ -1,16 +1,14 @@
 """Outputs with a time window and a label."""
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from mpilbm.case.case import Case
 from mpilbm.case.tables import Label
 from mpilbm.core.quantity import STEPS
 from mpilbm.outputs import Output
-from mpilbm.outputs.core.base import next_multiple
-
-if TYPE_CHECKING:
-    from mpilbm.case.case import Case
+from mpilbm.outputs.core import next_multiple
 
 
 class Scheduled(Output):
@@ -41,12 +39,12 @@ class Scheduled(Output):
         examples=["wake"],
     )
 
-    def label_in(self, case: "Case") -> str:
+    def label_in(self, case: Case) -> str:
         """The label, or the number of this output among those of the case."""
         numbers = [number for number, other in enumerate(case.outputs) if other is self]
         return self.label or str(numbers[0])
 
-    def names_in(self, case: "Case") -> tuple[str, ...]:
+    def names_in(self, case: Case) -> tuple[str, ...]:
         """Those of `files` with its label; names without one are of outputs without a label."""
         names = [name for name in self.files if "<label>" in name or self.label is None]
         return tuple(name.replace("<label>", self.label_in(case)) for name in names)
@@ -76,7 +74,7 @@ class Scheduled(Output):
         count += final == last and bool(last % self.every) and last > first
         return count + (first == 0 and self.at_start)
 
-    def problems(self, case: "Case") -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """An empty window, and a label that another output of this kind has."""
         found = []
         if self.end is not None and self.end < (self.begin or 0):

@@ -9,9 +9,9 @@ from mpilbm import __version__
 from mpilbm.core.errors import INTERRUPTED
 from mpilbm.core.files.file_digest import sealed
 from mpilbm.outputs import Context, number_of_cells
-from mpilbm.parallel.agree import on_root
-from mpilbm.storage.files import whole
-from mpilbm.storage.own_files import SUMMARY
+from mpilbm.parallel import on_root
+from mpilbm.storage import whole
+from mpilbm.storage.directory import SUMMARY
 
 LONG = 5.0  # seconds of stepping after which the bandwidth of a copy is measured, too
 RUNNING, DONE = "running", "done"

@@ -4,21 +4,19 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from math import sqrt
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mpilbm.case.case import Case
 from mpilbm.core.errors import NonFiniteError
 from mpilbm.model.findings import either
-from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel import Communicator
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics import sloped
 from mpilbm.solver.scalar_bounds import carrying
-
-if TYPE_CHECKING:
-    from mpilbm.case.case import Case
-    from mpilbm.solver.solver import Solver
+from mpilbm.solver.solver import Solver
 
 
 class Bad(NamedTuple):
@@ -29,7 +27,7 @@ class Bad(NamedTuple):
     advice: str
 
 
-def place_text(case: "Case", slab: Slab, plane: int, cell: tuple[int, int] | None) -> str:
+def place_text(case: Case, slab: Slab, plane: int, cell: tuple[int, int] | None) -> str:
     """A local plane of a slab, or the cell (row, x) in it, and the rank that owns it."""
     letter, place = "y" if case.dimensions == 2 else "z", slab.begin + plane
     owner = f"rank {slab.rank}, which owns {letter} = {slab.begin} to {slab.end - 1}"
@@ -53,7 +51,7 @@ class ScalarCheck:
     difference, by label; the same on all ranks.
     """
 
-    def __init__(self, solver: "Solver", slab: Slab, comm: Communicator):
+    def __init__(self, solver: Solver, slab: Slab, comm: Communicator):
         self.solver, self.slab, self.comm = solver, slab, comm
         self.labels = solver.case.labels
         self.beyond: dict[str, float] = {}
@@ -144,7 +142,7 @@ class Totals:
 
     def __init__(
         self,
-        solver: "Solver",
+        solver: Solver,
         slab: Slab,
         comm: Communicator,
         directory: Path | str | None,
@@ -265,7 +263,7 @@ def add_planes(names: Sequence[str], planes: np.ndarray) -> dict[str, float]:
     return sloped.combined({name: float(value) for name, value in of.items()})
 
 
-def over_bodies(case: "Case", parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+def over_bodies(case: Case, parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
     """Sums of each body that is weighed, (bodies, columns), from those of its planes on each rank.
 
     `parts`: of each rank the bodies of its groups and their sums, see MomentumExchange. They are

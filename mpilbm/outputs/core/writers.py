@@ -13,22 +13,18 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-from mpilbm.case.case import parse_case
+from mpilbm.case.case import Case, parse_case
 from mpilbm.core.errors import FileSystemError, MpilbmError, NonFiniteError
 from mpilbm.core.files.file_digest import sealed, unsealed
 from mpilbm.outputs import Context, Output, Writer
 from mpilbm.outputs.checkpoint import Checkpoint, CheckpointWriter
 from mpilbm.outputs.core.restart import opened
-from mpilbm.parallel.agree import file_system_error, on_root, together
-from mpilbm.storage.files import whole
-from mpilbm.storage.own_files import DEFINITIONS, STEADY, expression
+from mpilbm.parallel import file_system_error, on_root, together
+from mpilbm.storage import whole
+from mpilbm.storage.directory import DEFINITIONS, STEADY, expression
 from mpilbm.storage.tables import set_aside
-
-if TYPE_CHECKING:
-    from mpilbm.case.case import Case
-
 
 Definition = dict[str, Any]  # as read from JSON
 AND = ", "  # between names of files
@@ -57,7 +53,7 @@ def prepare_files(context: "Context") -> None:
             file.write(sealed(before | now))
 
 
-def of_case(case: "Case") -> dict[str, Definition]:
+def of_case(case: Case) -> dict[str, Definition]:
     """The definitions of all files that a restart continues, by the names of these files.
 
     In the form in which JSON returns them: tuples are lists.

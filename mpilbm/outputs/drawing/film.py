@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mpilbm.core.files.file_origin import FILM_COMMENT
-from mpilbm.storage.files import partial_of, whole
+from mpilbm.storage import partial_of, whole
 
 PER_SECOND = 12  # pictures
 MISSING = (

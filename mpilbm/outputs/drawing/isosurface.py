@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from mpilbm.core import machine
 from mpilbm.core.errors import CommandError, MpilbmError
-from mpilbm.core.machine import processes
 from mpilbm.core.printable import one_line
 
 SIZE = 1000, 800  # pixels
@@ -58,9 +58,9 @@ def png(
         texts = {"value": value, "spacing": spacing, "title": title, "axes": axes}
         texts |= {"label": label, "limits": limits}
         (place / TEXTS).write_text(json.dumps(texts), "utf-8")
-        command = processes.module("mpilbm.outputs.drawing.isosurface", folder)
+        command = machine.module("mpilbm.outputs.drawing.isosurface", folder)
         try:
-            done = processes.run(command, timeout=SECONDS, stdin=subprocess.DEVNULL)
+            done = machine.run(command, timeout=SECONDS, stdin=subprocess.DEVNULL)
         except subprocess.TimeoutExpired:
             raise DrawingFailed(f"PyVista took more than {SECONDS:g} s") from None
         except (OSError, MpilbmError) as error:

@@ -1,19 +1,16 @@
 """What the output `picture` draws: a field in a plane, or an isosurface; in SI with [units]."""
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING
 
 import numpy as np
 from pydantic import Field
 
+from mpilbm.case.case import Case
 from mpilbm.core.registry import Parameters
 from mpilbm.core.units import TIME, field_unit
-from mpilbm.outputs.drawing import figures, isosurface
+from mpilbm.outputs.drawing import SIGNED, Style, isosurface, png
+from mpilbm.outputs.images.part import Part
 from mpilbm.physics.lattices import AXES
-
-if TYPE_CHECKING:
-    from mpilbm.case.case import Case
-    from mpilbm.outputs.images.part import Part
 
 UNITS = {"rho": "rho_0", "u": "cells/step", "vorticity": "1/step", "q_criterion": "1/step^2"}
 MOST = 256**3  # points of an isosurface, which rank 0 keeps in memory
@@ -33,7 +30,7 @@ class Isosurface(Parameters):
         1, gt=0, description="every how many cells along each axis a value is used", examples=[2]
     )
 
-    def points(self, case: "Case") -> tuple[int, ...]:
+    def points(self, case: Case) -> tuple[int, ...]:
         """The number of values along x, y, z."""
         return tuple(-(-n // self.stride) for n in case.domain.size)
 
@@ -51,7 +48,7 @@ class Drawing:
     rows: np.ndarray
     x: np.ndarray
 
-    def __init__(self, case: "Case", stem: str, field: str, limits: Limits):
+    def __init__(self, case: Case, stem: str, field: str, limits: Limits):
         self.case, self.stem, self.field, self.limits = case, stem, field, limits
         self.cell, self.length = (case.units.cell, "m") if case.units else (1.0, "cells")
 
@@ -91,9 +88,7 @@ class Drawing:
 class PlaneDrawing(Drawing):
     """A field in a plane, drawn by Matplotlib, which is checked with the case."""
 
-    def __init__(
-        self, case: "Case", stem: str, field: str, limits: Limits, normal: str, part: "Part"
-    ):
+    def __init__(self, case: Case, stem: str, field: str, limits: Limits, normal: str, part: Part):
         super().__init__(case, stem, field, limits)
         self.fields, self.normal = (field,), normal
         along = (part.planes, part.rows, part.x)
@@ -105,23 +100,23 @@ class PlaneDrawing(Drawing):
         across = 1 if case.dimensions == 2 else "zyx".index(normal)
         kept = [axis for axis in "xyz" if axis != normal]
         sizes = [case.domain.size[AXES.index(axis)] * self.cell for axis in kept]
-        style = figures.Style(
+        style = Style(
             title=self.title(step),
             axes=(f"{kept[0]} ({self.length})", f"{kept[1]} ({self.length})"),
             label=self.label(name, "" if case.dimensions == 2 else normal),
             extent=(0, sizes[0], 0, sizes[1]),
             limits=self.limits,
             contour=0.0 if name == "phi" else None,
-            signed=name in figures.SIGNED and name not in case.labels,
+            signed=name in SIGNED and name not in case.labels,
         )
         found = self.scalar(name, values[name], normal)
-        return figures.png(found.squeeze(across), solid.squeeze(across), style)
+        return png(found.squeeze(across), solid.squeeze(across), style)
 
 
 class SurfaceDrawing(Drawing):
     """An isosurface, coloured by a field, drawn by PyVista."""
 
-    def __init__(self, case: "Case", stem: str, field: str, limits: Limits, surface: Isosurface):
+    def __init__(self, case: Case, stem: str, field: str, limits: Limits, surface: Isosurface):
         super().__init__(case, stem, field, limits)
         self.surface = surface
         self.fields = tuple(dict.fromkeys((surface.field, field)))

@@ -8,37 +8,34 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mpilbm.backends.interfaces import Array
+from mpilbm.case.case import Case
 from mpilbm.outputs import Context
+from mpilbm.outputs.images import Fields, SingleCells, WholePlanes, is_sparse
 from mpilbm.outputs.images.part import FLUID, Group, Part, slices
-from mpilbm.outputs.images.values import Fields, SingleCells, WholePlanes, is_sparse
-from mpilbm.parallel.agree import together
+from mpilbm.parallel import together
 from mpilbm.solver.fields.diagnostics import Diagnostics, components
 from mpilbm.solver.fields.staging import Copies, Sizes, Staging
-
-if TYPE_CHECKING:
-    from mpilbm.case.case import Case
 
 SCRATCH_BYTES = 64 << 20  # of the fields of whole planes that are computed at a time
 
 
-def scratch_planes(case: "Case", names: Sequence[str], planes: int) -> int:
+def scratch_planes(case: Case, names: Sequence[str], planes: int) -> int:
     """How many planes are computed at a time."""
     plane = _plane_values(case, names) * np.dtype(case.precision.compute).itemsize
     return min(max(1, SCRATCH_BYTES // plane), max(1, planes))
 
 
-def _plane_values(case: "Case", names: Sequence[str]) -> int:
+def _plane_values(case: Case, names: Sequence[str]) -> int:
     cells = case.shape[1] * case.shape[2]
     made = Diagnostics.made_for(names)
     return cells * sum(prod(components(name, case.lattice.D)) for name in made)
 
 
-def scratch_bytes(case: "Case", part: Part, names: Sequence[str], planes: int) -> int:
+def scratch_bytes(case: Case, part: Part, names: Sequence[str], planes: int) -> int:
     """Bytes of device memory for a rank with `planes` planes, besides the blocks of copies."""
     count = scratch_planes(case, names, planes)
     size = count * _plane_values(case, names) * np.dtype(case.precision.compute).itemsize
@@ -49,13 +46,13 @@ def scratch_bytes(case: "Case", part: Part, names: Sequence[str], planes: int) -
     return size + count * sums + min(planes, part.planes.count * part.stride[0]) * mask
 
 
-def sum_sizes(case: "Case", part: Part, names: Sequence[str]) -> Sizes:
+def sum_sizes(case: Case, part: Part, names: Sequence[str]) -> Sizes:
     """The sums of a plane of blocks, by name."""
     blocks, D = part.rows.count * part.x.count, case.lattice.D
     return {name: (blocks * prod(components(name, D)), "f8") for name in names}
 
 
-def reduces(case: "Case", part: Part) -> bool:
+def reduces(case: Case, part: Part) -> bool:
     """Whether a device with its own memory cuts or adds; a staggered lattice is filled in first."""
     return part.shape != case.shape and not case.lattice.staggered
 

@@ -6,21 +6,18 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field, create_model
 
+from mpilbm.case.case import Case
 from mpilbm.core.quantity import LENGTH
 from mpilbm.core.units import counted
 from mpilbm.model.findings import WARNING, Finding
 from mpilbm.outputs import Context
-from mpilbm.outputs.core.fields import COMPONENTS, field_problems
 from mpilbm.outputs.core.scheduled import Scheduled
+from mpilbm.outputs.images import COMPONENTS, field_problems, is_sparse
 from mpilbm.outputs.images.device_part import reduces, scratch_bytes, sum_sizes
 from mpilbm.outputs.images.part import Part
-from mpilbm.outputs.images.values import is_sparse
 from mpilbm.outputs.images.writer import ImageWriter, Style
 from mpilbm.solver.fields.point_fields import point_bytes, point_roles
 from mpilbm.solver.fields.staging import Staging
-
-if TYPE_CHECKING:
-    from mpilbm.case.case import Case
 
 
 class ImageOutput(Scheduled):
@@ -51,24 +48,24 @@ class ImageOutput(Scheduled):
         True, description="continue the time steps while the file is written, if possible"
     )
 
-    def part(self, case: "Case") -> Part:
+    def part(self, case: Case) -> Part:
         """The cells in the file."""
         raise NotImplementedError
 
-    def stem(self, case: "Case") -> str:
+    def stem(self, case: Case) -> str:
         """The first part of the file names."""
         return f"{self.name}_{self.label_in(case)}"
 
-    def part_problems(self, case: "Case") -> list[str]:
+    def part_problems(self, case: Case) -> list[str]:
         """Why there is no part; else `part` can be called."""
         return []
 
-    def problems(self, case: "Case") -> list[str]:
+    def problems(self, case: Case) -> list[str]:
         """Unknown fields, and a part that is not in the box."""
         found = super().problems(case) + field_problems(self.fields, case)
         return found + self.part_problems(case)
 
-    def warnings(self, case: "Case") -> list[Finding]:
+    def warnings(self, case: Case) -> list[Finding]:
         """Findings: float16 loses the differences of densities."""
         found = super().warnings(case)
         if self.type == "float16" and "rho" in self.fields:
@@ -78,7 +75,7 @@ class ImageOutput(Scheduled):
             found.append(Finding(WARNING, "type", sentence))
         return found
 
-    def kernels(self, case: "Case") -> tuple[str, ...]:
+    def kernels(self, case: Case) -> tuple[str, ...]:
         """Those of its fields; one kernel computes rho and u."""
         if is_sparse(case, self.part(case)):
             return point_roles(case, self.fields)
@@ -87,13 +84,13 @@ class ImageOutput(Scheduled):
         names |= {name: f"output_{k}" for k, name in enumerate(own)}
         return tuple(names.get(name, name) for name in self.fields)
 
-    def disk_bytes(self, case: "Case", times: int) -> int:
+    def disk_bytes(self, case: Case, times: int) -> int:
         """All files; none is removed. Compressed files are smaller."""
         values = sum(COMPONENTS.get(name, 1) for name in dict.fromkeys(self.fields))
         itemsize = np.dtype(self.type or case.precision.compute).itemsize
         return times * prod(self.part(case).shape) * (values * itemsize + bool(case.bodies))
 
-    def device_bytes(self, case: "Case", planes: int) -> int:
+    def device_bytes(self, case: Case, planes: int) -> int:
         """Lists of cells and their fields, or scratch memory of a device that is no CPU."""
         part, names = self.part(case), tuple(dict.fromkeys(self.fields))
         if not is_sparse(case, part):
@@ -102,14 +99,14 @@ class ImageOutput(Scheduled):
         cells = part.rows.count * part.x.count * prod(part.stride)
         return point_bytes(case, self.fields, cells * min(planes, part.planes.count))
 
-    def staged_bytes(self, case: "Case") -> int:
+    def staged_bytes(self, case: Case) -> int:
         """The sums of a plane of blocks, which have double precision."""
         part = self.part(case)
         if part.stride == (1, 1, 1):
             return 0
         return Staging.bytes_of(sum_sizes(case, part, tuple(dict.fromkeys(self.fields))))
 
-    def stages(self, case: "Case") -> bool:
+    def stages(self, case: Case) -> bool:
         """Threads write copies."""
         return True
 
@@ -137,12 +134,12 @@ class Strided(ImageOutput):
         examples=[2],
     )
 
-    def strides(self, case: "Case") -> tuple[int, ...]:
+    def strides(self, case: Case) -> tuple[int, ...]:
         """The stride along each axis."""
         given = self.stride
         return (given,) * case.dimensions if isinstance(given, int) else given
 
-    def stride_problems(self, case: "Case") -> list[str]:
+    def stride_problems(self, case: Case) -> list[str]:
         """Strides that are not positive, or not one for each axis."""
         found = self.strides(case)
         if len(found) != case.dimensions or min(found) < 1:
@@ -152,7 +149,7 @@ class Strided(ImageOutput):
 
 
 def box_problems(
-    case: "Case", low: Any, high: Any, stride: tuple[int, ...], key: str = ""
+    case: Case, low: Any, high: Any, stride: tuple[int, ...], key: str = ""
 ) -> list[str]:
     """Why positions from `low` to `high` are not a part of the box with at least one block."""
     D, size, found = case.dimensions, case.domain.size, []

@@ -4,14 +4,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from mpilbm.case.case import Case
 from mpilbm.parallel.slabs import Slab
-
-if TYPE_CHECKING:
-    from mpilbm.case.case import Case
 
 
 @dataclass(frozen=True)
@@ -84,15 +82,13 @@ class Part:
         )
 
 
-def whole(case: "Case", stride: Sequence[int] = (1, 1, 1)) -> Part:
+def whole(case: Case, stride: Sequence[int] = (1, 1, 1)) -> Part:
     """The whole box."""
     size = case.domain.size
     return of_box(case, (0.0,) * len(size), tuple(map(float, size)), stride)
 
 
-def of_box(
-    case: "Case", low: Sequence[float], high: Sequence[float], stride: Sequence[int]
-) -> Part:
+def of_box(case: Case, low: Sequence[float], high: Sequence[float], stride: Sequence[int]) -> Part:
     """The cells that a box of positions from `low` to `high` contains or cuts.
 
     Cell k covers the positions k to k + 1. Cells at the end that do not fill a block are left out.

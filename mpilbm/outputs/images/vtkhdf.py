@@ -9,16 +9,15 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from mpilbm import __version__
+from mpilbm.case.case import Case
 from mpilbm.core.printable import one_line
 from mpilbm.core.units import LATTICE_UNIT, PRESSURE, TIME, VELOCITY, Units, field_unit
 from mpilbm.outputs.images.part import Part
-from mpilbm.storage.files import whole
+from mpilbm.storage import whole
 from mpilbm.storage.partial_file import dataset
 
 if TYPE_CHECKING:
     import h5py
-
-    from mpilbm.case.case import Case
 
 
 Kinds = dict[str, tuple[tuple[int, ...], DTypeLike]]  # of fields: their components and type
@@ -31,13 +30,13 @@ def place(name: str) -> str:
     return f"VTKHDF/CellData/{name}"
 
 
-def file_shape(case: "Case", part: Part) -> tuple[int, int, int]:
+def file_shape(case: Case, part: Part) -> tuple[int, int, int]:
     """Cells of the file along z, y, x; in two dimensions there is one along z."""
     planes, rows, nx = part.shape
     return (1, planes, nx) if case.dimensions == 2 else (planes, rows, nx)
 
 
-def in_si(case: "Case", step: int) -> dict[str, float]:
+def in_si(case: Case, step: int) -> dict[str, float]:
     """With [units] the time in seconds and the lattice units in SI; else {}."""
     if (units := case.units) is None:
         return {}
@@ -46,7 +45,7 @@ def in_si(case: "Case", step: int) -> dict[str, float]:
     return found | {"density unit (kg/m^3)": units.density}
 
 
-def _begin(file: "h5py.File", case: "Case", step: int, kind: str) -> "h5py.Group":
+def _begin(file: "h5py.File", case: Case, step: int, kind: str) -> "h5py.Group":
     """The group of a VTKHDF file, and next to it the group `mpilbm`: where the file comes from."""
     group = file.create_group("VTKHDF")
     group.attrs["Version"], group.attrs["Type"] = np.array([2, 0]), np.bytes_(kind)
@@ -61,7 +60,7 @@ def _begin(file: "h5py.File", case: "Case", step: int, kind: str) -> "h5py.Group
 
 
 def describe_image(
-    file: "h5py.File", case: "Case", step: int, kinds: Kinds, part: Part, compress: bool = False
+    file: "h5py.File", case: Case, step: int, kinds: Kinds, part: Part, compress: bool = False
 ) -> None:
     """Create the groups of an ImageData file; `kinds`: components and type of each field.
 
@@ -121,7 +120,7 @@ def topology(corners: list[np.ndarray], cell: float) -> Arrays:
     return found
 
 
-def describe_facets(file: "h5py.File", case: "Case", step: int, shapes: Shapes) -> None:
+def describe_facets(file: "h5py.File", case: Case, step: int, shapes: Shapes) -> None:
     """Create the groups of a PolyData file; `shapes`: of each dataset by its path."""
     poly = _begin(file, case, step, "PolyData")
     for path, (shape, kind) in shapes.items():

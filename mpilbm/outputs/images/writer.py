@@ -10,10 +10,9 @@ import numpy as np
 
 from mpilbm.core.units import field_unit
 from mpilbm.outputs import Context
-from mpilbm.outputs.core.fields import COMPONENTS
+from mpilbm.outputs.images import COMPONENTS, SOLID, Fields
 from mpilbm.outputs.images.device_part import values_of
 from mpilbm.outputs.images.part import Collector, Group, Part, Sums, means_of
-from mpilbm.outputs.images.values import SOLID, Fields
 from mpilbm.outputs.images.vtkhdf import (
     Kinds,
     SeriesFile,
@@ -21,7 +20,7 @@ from mpilbm.outputs.images.vtkhdf import (
     file_shape,
     place,
 )
-from mpilbm.parallel.agree import on_root, together
+from mpilbm.parallel import on_root, together
 from mpilbm.storage.compressed import CompressedFile, CompressedParts, Shapes
 from mpilbm.storage.partial_file import Describe
 from mpilbm.storage.planes import OwnFile, PlaneFile, PlaneFiles

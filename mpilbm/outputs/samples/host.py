@@ -10,19 +10,17 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from mpilbm.backends import memory
+from mpilbm.case.case import Case
 from mpilbm.core.units import DENSITY, VELOCITY
 from mpilbm.outputs import Context, PlaneCopies
 from mpilbm.outputs.core.scheduled import Scheduled
-from mpilbm.outputs.samples.output import Averaged, Directions, FileSteps
-from mpilbm.outputs.samples.profiles import Head, SampleFile, plain
+from mpilbm.outputs.samples import Averaged, Directions, FileSteps, Head, SampleFile, plain
 from mpilbm.outputs.samples.writer import Fields, HostPlanes, SampleWriter
-from mpilbm.parallel.agree import together
+from mpilbm.parallel import together
 from mpilbm.parallel.ranks import local_rank
 
 if TYPE_CHECKING:
     import h5py
-
-    from mpilbm.case.case import Case
 
 SAMPLED = ("rho", "u")  # the fields that the host gets
 
@@ -157,7 +155,7 @@ class HostSampled(Averaged, Scheduled):
     write: FileSteps = None
 
     @abstractmethod
-    def sums(self, case: "Case") -> PlaneSums:
+    def sums(self, case: Case) -> PlaneSums:
         """The numbers of a plane."""
 
     def sampled(self, step: int) -> bool:
@@ -174,30 +172,30 @@ class HostSampled(Averaged, Scheduled):
         first = max(self.every, -(-(self.begin or 0) // self.every) * self.every)
         return max(0, (final - first) // self.every + 1) + self.at_start
 
-    def part_of_names(self, case: "Case") -> str:
+    def part_of_names(self, case: Case) -> str:
         """The label, or the number of this output."""
         return self.label_in(case)
 
-    def disk_bytes(self, case: "Case", times: int) -> int:
+    def disk_bytes(self, case: Case, times: int) -> int:
         """The datasets of all files."""
         planes = 1 if self.over_planes(case) else case.shape[0]
         return self.file_count(times) * 8 * planes * sum(map(prod, self.sums(case).shapes.values()))
 
-    def kept_bytes(self, case: "Case") -> int:
+    def kept_bytes(self, case: Case) -> int:
         """The numbers of all planes."""
         return 8 * case.shape[0] * self.sums(case).values
 
-    def host_bytes(self, case: "Case", planes: int) -> int:
+    def host_bytes(self, case: Case, planes: int) -> int:
         """The numbers of its planes, and their copy for a checkpoint or the arrays of a file."""
         sums = self.sums(case)
         of_file = sum(map(prod, sums.shapes.values())) * (not self.over_planes(case))
         return 8 * planes * (sums.values + max(sums.values, of_file))
 
-    def kernels(self, case: "Case") -> tuple[str, ...]:
+    def kernels(self, case: Case) -> tuple[str, ...]:
         """That of rho and u."""
         return ("fields",)
 
-    def stages(self, case: "Case") -> bool:
+    def stages(self, case: Case) -> bool:
         """The host gets copies of rho and u."""
         return True
 
@@ -215,11 +213,11 @@ class HostSampled(Averaged, Scheduled):
         shapes = {name: (*planes, *each) for name, each in self.sums(head.case).shapes.items()}
         return [plain(head, shapes, unit_of, lambda file: self.describe(head.case, file))]
 
-    def describe(self, case: "Case", file: "h5py.File") -> None:
+    def describe(self, case: Case, file: "h5py.File") -> None:
         """Add datasets and attributes besides those of all profiles to a file; by default none."""
 
 
-def unit_of(case: "Case", name: str) -> tuple[float, str]:
+def unit_of(case: Case, name: str) -> tuple[float, str]:
     """The SI value of the lattice unit of a dataset, and its SI unit; (1, "") without one."""
     units = case.units
     if units is None or name.endswith(("skewness", "flatness")):

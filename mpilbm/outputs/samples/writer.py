@@ -11,9 +11,8 @@ import numpy as np
 
 from mpilbm.outputs import Context, PlaneCopies
 from mpilbm.outputs.core.restart import opened, read_planes
-from mpilbm.outputs.samples.output import Averaged
-from mpilbm.outputs.samples.profiles import Head, SampleFile, Targets, write_table
-from mpilbm.parallel.agree import on_root, together
+from mpilbm.outputs.samples import Averaged, Head, SampleFile, Targets, write_table
+from mpilbm.parallel import on_root, together
 from mpilbm.solver.fields.flow_statistics import Moments
 from mpilbm.storage.planes import OwnFile
 

@@ -2,25 +2,22 @@
 
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mpilbm.backends import memory
+from mpilbm.case.case import Case
 from mpilbm.core.errors import CaseError
 from mpilbm.core.units import in_words
-from mpilbm.outputs.spectra.shells import COLUMNS, Shells, Waves
-from mpilbm.parallel.agree import together
+from mpilbm.outputs import Context
+from mpilbm.outputs.spectra import COLUMNS, Shells, Waves
+from mpilbm.parallel import together
 from mpilbm.parallel.ranks import local_rank
 from mpilbm.storage.background import THREADS
 from mpilbm.storage.planes import BLOCK_BYTES, blocks
 
-if TYPE_CHECKING:
-    from mpilbm.case.case import Case
-    from mpilbm.outputs import Context
 
-
-def box_problems(case: "Case") -> list[str]:
+def box_problems(case: Case) -> list[str]:
     """Boxes in which the flow is not a sum of waves at all nodes."""
     found, domain = [], case.domain
     if not all(domain.periodic):
@@ -40,10 +37,10 @@ def box_problems(case: "Case") -> list[str]:
     return found
 
 
-def host_bytes(case: "Case", planes: int, transfer: bool = False) -> int:
+def host_bytes(case: Case, planes: int, transfer: bool = False) -> int:
     """Bytes of the host during a transform: waves, and a block of columns or of planes.
 
-    An upper bound, checked with tracemalloc; `transfer`: see shells.with_transfer.
+    An upper bound, checked with tracemalloc; `transfer`: see with_transfer.
     """
     D, (all_planes, rows, nx) = case.dimensions, case.shape
     columns = rows * (nx // 2 + 1)
@@ -68,7 +65,7 @@ class VelocityWaves:
     The waves of one step exist at a time: `start` completes the samples before it.
     """
 
-    def __init__(self, context: "Context", transfer: bool = False):
+    def __init__(self, context: Context, transfer: bool = False):
         """CaseError unless there is a velocity, and memory on the host; collective."""
         self.context, self.shells = context, Shells(context.case.shape)
         if "u" not in context.solver.field_names:
@@ -121,7 +118,7 @@ class VelocityWaves:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-def require_host(context: "Context", transfer: bool = False) -> None:
+def require_host(context: Context, transfer: bool = False) -> None:
     """CaseError unless the memory of the host suffices; collective."""
     case, ranks = context.case, local_rank(context.comm)[1]
 

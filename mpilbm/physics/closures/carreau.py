@@ -5,8 +5,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from mpilbm.core.formulas.functions import log2 as log2_near_one
-from mpilbm.core.formulas.functions import power_of_two
+from mpilbm.core.formulas.trees import log2 as log2_near_one
+from mpilbm.core.formulas.trees import power_of_two
 from mpilbm.core.quantity import STEPS, VISCOSITY
 from mpilbm.core.registry import register
 from mpilbm.model.expressions import Expression

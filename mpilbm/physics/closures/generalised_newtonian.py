@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from mpilbm.core.formulas.functions import (
+from mpilbm.core.formulas.trees import (
     binary_log,
     largest,
     power_of_two,

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from mpilbm.core.formulas.functions import unnamed
+from mpilbm.core.formulas.trees import unnamed
 from mpilbm.core.registry import Choice, Parameters, find, make, names
 from mpilbm.model.case import Case
 from mpilbm.model.expressions import Expression, Let, Populations, Rates, Vector

@@ -3,7 +3,7 @@
 from fractions import Fraction
 from math import log
 
-from mpilbm.core.formulas.functions import largest, log2, smallest, where
+from mpilbm.core.formulas.trees import largest, log2, smallest, where
 from mpilbm.core.registry import register
 from mpilbm.model.expressions import Expression, Let, Populations, Rates
 from mpilbm.physics.algebra import dot

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import prod
 
-from mpilbm.core.formulas.functions import largest, quotient
+from mpilbm.core.formulas.trees import largest, quotient
 from mpilbm.core.registry import register
 from mpilbm.model.expressions import Expression, Let, Moments, Populations, Rates, Vector
 from mpilbm.physics.algebra import dot, expanded, pairs

@@ -5,7 +5,7 @@ from fractions import Fraction
 from math import prod
 from typing import Any
 
-from mpilbm.core.formulas.functions import unnamed
+from mpilbm.core.formulas.trees import unnamed
 from mpilbm.core.registry import make, register
 from mpilbm.model.expressions import Expression, Let, Moments, Populations, Rates, Vector
 from mpilbm.physics.algebra import dot, one_way, pairs

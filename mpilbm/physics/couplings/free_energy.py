@@ -12,8 +12,8 @@ from mpilbm.model.case import Case, Fluid
 from mpilbm.model.cell import CoupledCell
 from mpilbm.model.expressions import Expression, Vector
 from mpilbm.physics.algebra import dot, pairs
-from mpilbm.physics.couplings import Coupling, interface_viscosity, solids
-from mpilbm.physics.couplings.binary_limits import limit_warnings, viscosities
+from mpilbm.physics.couplings import Coupling, diffuse_interface, solids
+from mpilbm.physics.couplings.diffuse_interface import limit_warnings, viscosities
 from mpilbm.physics.forcing import Forcing
 from mpilbm.physics.lattices import Lattice
 
@@ -66,7 +66,7 @@ class FreeEnergy(Coupling):
     kappa: float = Field(gt=0, description="coefficient of the gradient energy", examples=[0.08])
     gamma: float = Field(1.0, gt=0, description="mobility / (tau_phi - 1/2)")
     tau_phi: float = Field(1.0, gt=0.5, description="relaxation time of phi")
-    viscosity_mean: interface_viscosity.Mean = Field(
+    viscosity_mean: diffuse_interface.Mean = Field(
         "harmonic", description="mean of the viscosities in an interface: harmonic or linear"
     )
 
@@ -101,7 +101,7 @@ class FreeEnergy(Coupling):
         """a, kappa, gamma, 1 / tau_phi, and nu (linear) or 1 / nu (harmonic) of both fluids."""
         found = {"a": self.a, "kappa": self.kappa, "gamma": self.gamma}
         found |= {"omega_phi": 1 / self.tau_phi}
-        nu = interface_viscosity.parts(self.viscosity_mean, *viscosities(case))
+        nu = diffuse_interface.parts(self.viscosity_mean, *viscosities(case))
         return found | {f"viscous_{k}": number for k, number in enumerate(nu)}
 
     def forcing(self, fluid: Fluid) -> Forcing:
@@ -137,7 +137,7 @@ class FreeEnergy(Coupling):
             feq = moved(cell.lattice, phi, phi, u, cell.number("gamma") * mu - phi * cell.cs2)
             return cell.relaxed(1, feq, {"omega": cell.number("omega_phi")})
         nu = [cell.number(f"viscous_{k}") for k in range(2)]
-        omega = interface_viscosity.rate(self.viscosity_mean, phi, nu, cell.cs2)
+        omega = diffuse_interface.rate(self.viscosity_mean, phi, nu, cell.cs2)
         omega = cell.let("omega_here", omega)
         p = cell.let("p", p - kappa * phi * curve)
         feq = moved(cell.lattice, cell.density(0), cell.rho(0), u, p)

@@ -6,10 +6,10 @@ from functools import cached_property
 
 import numpy as np
 
-from mpilbm.core.files.toml_text import shown
 from mpilbm.core.formulas.parser import Formula
 from mpilbm.core.formulas.trees import Tree, names_of, numeric, symbolic
 from mpilbm.core.formulas.values import FieldValue, names_in
+from mpilbm.core.printable import shown
 from mpilbm.core.units import tau_from_viscosity
 from mpilbm.model.case import Case
 from mpilbm.model.expressions import Expression

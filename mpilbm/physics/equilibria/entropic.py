@@ -5,7 +5,7 @@ from fractions import Fraction
 from itertools import combinations
 from math import prod
 
-from mpilbm.core.formulas.functions import sqrt, unnamed
+from mpilbm.core.formulas.trees import sqrt, unnamed
 from mpilbm.core.registry import register
 from mpilbm.model.expressions import Expression, Let, Vector
 from mpilbm.physics.algebra import dot, one_way

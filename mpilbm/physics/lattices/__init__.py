@@ -1,6 +1,6 @@
 """Discrete velocity sets: velocities `c` and weights `w`; other properties are derived from them.
 
-To add a lattice, write one file with a class derived from `Lattice` that states `c`, `w` and
+To add a lattice, add a class to `velocity_sets.py`, derived from `Lattice` that states `c`, `w` and
 `isotropy`, with `@register("lattices", name)`, or `@register("scalar_lattices", name)` for scalars:
 these need isotropy of second order only.
 """

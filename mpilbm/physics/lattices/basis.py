@@ -6,7 +6,7 @@ from functools import cache
 from itertools import product
 from math import gcd, lcm, prod
 
-from mpilbm.core.formulas.functions import unnamed
+from mpilbm.core.formulas.trees import unnamed
 from mpilbm.model.expressions import Expression, Let, Populations
 
 

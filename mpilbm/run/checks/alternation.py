@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 from mpilbm.case.case import Case
 from mpilbm.model.findings import SERIOUS, WARNING, Finding, either
 from mpilbm.outputs import Context
-from mpilbm.parallel.agree import together
-from mpilbm.run.checks.alarms import Alarm
-from mpilbm.run.checks.places import (
+from mpilbm.parallel import together
+from mpilbm.run.checks import (
     OTHER,
     RAISE,
+    Alarm,
     Nodes,
     box_nodes,
     closed_faces,

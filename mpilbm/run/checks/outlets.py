@@ -16,11 +16,10 @@ from mpilbm.case.case import Case
 from mpilbm.case.velocity_bounds import at_face, outward_speed
 from mpilbm.model.findings import WARNING, Finding, either
 from mpilbm.outputs import Context
-from mpilbm.parallel.agree import together
+from mpilbm.parallel import together
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.boundary_capabilities import FaceFlow
-from mpilbm.run.checks.alarms import Alarm, Repeated
-from mpilbm.run.checks.places import face_nodes, on_slab
+from mpilbm.run.checks import Alarm, Repeated, face_nodes, on_slab
 from mpilbm.solver.fields.point_fields import PointFields
 
 ON_FACE = {2: 4096, 3: 128}  # sampled cells along each side of a face, at most, by dimension

@@ -16,10 +16,9 @@ from mpilbm.case.velocity_bounds import fastest, initial_ranges, largest_speed
 from mpilbm.core.formulas.values import CellValue
 from mpilbm.model.findings import WARNING, Finding, either
 from mpilbm.outputs import Context
-from mpilbm.parallel.agree import on_root
-from mpilbm.run.checks.alarms import Alarm, Repeated
+from mpilbm.parallel import on_root
+from mpilbm.run.checks import OTHER, RAISE, Alarm, Repeated, place
 from mpilbm.run.checks.outlets import FaceCells, Outlets, Through, faces_of, inlets, still
-from mpilbm.run.checks.places import OTHER, RAISE, place
 
 TWICE = 2.0  # times the largest given speed
 PROFILE = (1.0, 1.5, 2.1)  # largest velocity / its mean: walls or inlets across 0, 1, 2 axes

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from mpilbm.core.machine import processes
+from mpilbm.core import machine
 from mpilbm.core.units import counted
 
 SECONDS = 30  # for a child process to answer
@@ -34,9 +34,9 @@ def ask(question: str) -> tuple[list[str], str]:
     """
     from mpilbm.parallel.launcher import without_launcher
 
-    environment = processes.environment(without_launcher())
+    environment = machine.environment(without_launcher())
     try:
-        done = processes.run(processes.python(question), env=environment, timeout=SECONDS)
+        done = machine.run(machine.python(question), env=environment, timeout=SECONDS)
     except subprocess.TimeoutExpired:
         return [], f"no answer within {SECONDS} s"
     if done.returncode == 0:

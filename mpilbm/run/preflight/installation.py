@@ -1,6 +1,6 @@
 """Describes this installation: its versions and devices, missing parts, and how to add them.
 
-Libraries that may crash or hang when loaded (MPI, HDF5, CUDA) are queried in child processes.
+Libraries that may crash or hang when loaded (MPI, HDF5, CUDA) are queried in child machine.
 """
 
 import os
@@ -13,20 +13,21 @@ from pathlib import Path
 import click
 
 from mpilbm import __version__
-from mpilbm.core.machine import processes
+from mpilbm.core import machine
 from mpilbm.core.units import counted
 from mpilbm.run.preflight.devices import SECONDS, Fact, ask, version
 
 PACKAGES = ("numpy", "sympy", "pydantic", "mpi4py", "h5py")
 PACKAGE_QUESTION = """
-from mpilbm.core.machine import imports
+from mpilbm.core import errors
 try:
     import {0} as package
-    folder = imports.from_pythonpath().get("{0}")
+    folder = errors.from_pythonpath().get("{0}")
     place = f" from {{folder}}, a folder of PYTHONPATH" if folder else ""
     found = package.__version__ + place, ""
 except Exception as error:
-    found = imports.explained(error) or (f"cannot be imported: {{error!r}}", "pip install {0}")
+    unknown = f"cannot be imported: {{error!r}}", "pip install {0}"
+    found = errors.explained_import(error) or unknown
 print("{0}", found[0].removeprefix("{0} "), found[1], sep="\t")
 """
 MPI_QUESTION = """
@@ -105,7 +106,7 @@ def shared_memory(library: str) -> list[Fact]:
 
 def launcher(library: str) -> Fact:
     """The mpirun in PATH, and whether it belongs to the MPI library."""
-    path = processes.locate("mpirun") or processes.locate("mpiexec")
+    path = machine.locate("mpirun") or machine.locate("mpiexec")
     beside = shutil.which("mpirun", path=os.path.dirname(sys.executable))
     fix = (
         f"use {beside}" if beside else "put the folder of the mpirun of this library first in PATH"
@@ -179,7 +180,7 @@ def caches() -> list[Fact]:
 
 def _first_lines(command: list[str]) -> list[str]:
     try:
-        done = processes.run(command, timeout=SECONDS)
+        done = machine.run(command, timeout=SECONDS)
     except (OSError, subprocess.TimeoutExpired):
         return []
     return done.stdout.splitlines()

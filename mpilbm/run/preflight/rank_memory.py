@@ -10,10 +10,10 @@ from mpilbm.case.model import Case
 from mpilbm.codegen import averaged
 from mpilbm.codegen.program import Access, Kernel
 from mpilbm.core.units import counted, in_words
-from mpilbm.halo.plan import Plan
+from mpilbm.halo import Plan
 from mpilbm.layouts.grid import FieldGrid
 from mpilbm.model.findings import NOTE, Finding, either
-from mpilbm.outputs.core.base import largest_plane
+from mpilbm.outputs.core import largest_plane
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.lattices import Lattice
 from mpilbm.run.preflight.report import Line

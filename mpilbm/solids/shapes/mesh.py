@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from mpilbm.core import quantity
-from mpilbm.core.files.input_text import file_state
+from mpilbm.core.files import file_state
 from mpilbm.core.registry import register
 from mpilbm.core.units import LENGTH
 from mpilbm.model.case import Case

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from mpilbm.core.errors import CaseError
-from mpilbm.core.files.input_text import file_state
+from mpilbm.core.files import file_state
 from mpilbm.core.quantity import LENGTH
 from mpilbm.core.registry import register
 from mpilbm.model.case import Case

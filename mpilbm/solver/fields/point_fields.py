@@ -41,7 +41,7 @@ def point_bytes(case: Case, names: Iterable[str], points: int) -> int:
 class FilledNodes:
     """Listed nodes: the stored cells that they need, and their values.
 
-    The values are those of `filled` in outputs/core/fields.py, which explains them.
+    The values are those of `filled` in outputs/images/__init__.py, which explains them.
 
     nodes   int (n, 3): plane, row and x; plane 0 is plane `first` of the box
     size    rows and stored cells of a row
@@ -121,7 +121,7 @@ class PointFields:
     nodes   int (n, 3): plane, row and x of nodes of the box; planes count from the slab's first
 
     In solid nodes rho = 1 and the other fields are 0. A node that a staggered lattice does not
-    store has the mean of its neighbours, see outputs/core/fields.py. The device computes
+    store has the mean of its neighbours, see outputs/images/__init__.py. The device computes
     only the cells that are needed; the vorticity and the Q criterion in the planes that contain
     them.
 

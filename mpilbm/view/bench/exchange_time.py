@@ -14,11 +14,8 @@ from mpilbm.backends import Device
 from mpilbm.backends.cpu.streams import Stream
 from mpilbm.core.errors import CaseError
 from mpilbm.core.registry import make, names
-from mpilbm.halo import Exchange, Exchanger, Halo
-from mpilbm.halo.plan import Plan, Transfer
-from mpilbm.parallel import gpu_aware, slabs
-from mpilbm.parallel.agree import on_root, together
-from mpilbm.parallel.communicator import Communicator, MessagePassing
+from mpilbm.halo import Exchange, Exchanger, Halo, Plan, Transfer
+from mpilbm.parallel import Communicator, MessagePassing, gpu_aware, on_root, slabs, together
 from mpilbm.parallel.ranks import abort_on_error
 from mpilbm.run.preflight.installation import collect, show
 from mpilbm.run.setup import open_device

@@ -2,20 +2,18 @@
 
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from mpilbm.case.case import Case
 from mpilbm.core.errors import NonFiniteError
 from mpilbm.outputs import number_of_cells
-from mpilbm.parallel.agree import on_root, together
-from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel import Communicator, on_root, together
 from mpilbm.run.preflight.rank_memory import halo_bytes
 from mpilbm.run.setup import build_solver
-
-if TYPE_CHECKING:
-    from mpilbm.case.case import Case
-    from mpilbm.solver.solver import Solver
+from mpilbm.solver.solver import Solver
+from mpilbm.solver.two_steps import GROUP
 
 REPEATS = 5
 SECONDS = 0.25  # of a repeat, if the number of steps is not given
@@ -30,6 +28,7 @@ class Speed:
     `seconds` has one entry for each repeat of `steps` steps, of the slowest rank. `copy_bandwidth`,
     in bytes read and written per second, is that of all ranks together. `split`: seconds of a step
     by edge, exchange, bulk and host, as StepTimes reports them, the mean over the ranks.
+    `steps_a_pass`: two if a pass over the memory takes two steps, as TwoSteps does.
     `expected_glups`: see expected_speed; None on a CPU.
     """
 
@@ -46,6 +45,7 @@ class Speed:
     steps: int
     seconds: tuple[float, ...]
     bytes_per_update: int
+    steps_a_pass: int
     copy_bandwidth: float
     split: dict[str, float]
 
@@ -75,7 +75,7 @@ class Speed:
 
 
 def measure(
-    case: "Case", comm: Communicator, steps: int | None = None, repeats: int = REPEATS
+    case: Case, comm: Communicator, steps: int | None = None, repeats: int = REPEATS
 ) -> Speed:
     """Run a case `repeats` times `steps` steps after a warm-up, then copy memory. Collective.
 
@@ -99,6 +99,7 @@ def measure(
         split, halo["hidden"] = _where_time_goes(solver, comm)
         together(comm, _require_finite, solver)
     fluid_cells = sum(comm.allgather(int(solver.geometry.fluid_cells.sum())))
+    steps_a_pass = GROUP if solver.two_steps else 1
     del solver  # the copy needs its memory
     return Speed(
         **facts,
@@ -107,12 +108,13 @@ def measure(
         fluid_cells=fluid_cells,
         steps=steps,
         seconds=seconds,
+        steps_a_pass=steps_a_pass,
         copy_bandwidth=sum(comm.allgather(device.copy_bandwidth(before=comm.barrier))),
         split=split,
     )
 
 
-def timed(solver: "Solver", comm: Communicator, steps: int) -> float:
+def timed(solver: Solver, comm: Communicator, steps: int) -> float:
     """Seconds of some steps between two events of the device, on the slowest rank.
 
     On a CPU an event reads the clock.
@@ -126,7 +128,7 @@ def timed(solver: "Solver", comm: Communicator, steps: int) -> float:
     return max(comm.allgather(bulk.record(timed=True).seconds_since(start)))
 
 
-def worth_timing(solver: "Solver", comm: Communicator) -> int:
+def worth_timing(solver: Solver, comm: Communicator) -> int:
     """An even number of steps that take about SECONDS; in-place layouts alternate two kernels.
 
     Estimated twice, since many steps that are enqueued together take less time each than a few.
@@ -138,7 +140,7 @@ def worth_timing(solver: "Solver", comm: Communicator) -> int:
     return steps
 
 
-def _where_time_goes(solver: "Solver", comm: Communicator) -> tuple[dict[str, float], float | None]:
+def _where_time_goes(solver: Solver, comm: Communicator) -> tuple[dict[str, float], float | None]:
     """Seconds of a step by edge, exchange, bulk and host, and the hidden share of the exchange.
 
     Means over the ranks; see StepTimes.
@@ -154,7 +156,7 @@ def _where_time_goes(solver: "Solver", comm: Communicator) -> tuple[dict[str, fl
     return split, sum(shares) / len(shares) if shares else None
 
 
-def _require_finite(solver: "Solver") -> None:
+def _require_finite(solver: Solver) -> None:
     """Check the velocities of the slab's first plane."""
     u = solver.fields(("u",), 0, 1)["u"][~solver.solid(0, 1)]
     if not np.isfinite(u).all():

@@ -10,8 +10,7 @@ from mpilbm.case.case import load_case
 from mpilbm.core.errors import CommandError
 from mpilbm.core.printable import one_line
 from mpilbm.core.units import counted, in_words
-from mpilbm.parallel.agree import on_root
-from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel import Communicator, on_root
 from mpilbm.run.progress import say
 from mpilbm.view.bench.comparison import COLLISION, KINDS, LAYOUT, Comparison
 from mpilbm.view.bench.table import deliver, facts, require_place, speed_unit

@@ -13,9 +13,7 @@ import click
 
 from mpilbm.core.errors import CommandError
 from mpilbm.core.machine import cache
-from mpilbm.parallel import launcher
-from mpilbm.parallel.agree import on_root
-from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel import Communicator, launcher, on_root
 from mpilbm.parallel.ranks import Serial
 from mpilbm.run.progress import say
 from mpilbm.run.setup import open_device

@@ -17,16 +17,14 @@ import click
 import numpy as np
 
 from mpilbm import __version__
+from mpilbm.core import machine, printable
 from mpilbm.core.errors import CommandError, FileSystemError, MpilbmError
-from mpilbm.core.files import toml_text
-from mpilbm.core.machine import processes
 from mpilbm.core.units import counted
-from mpilbm.parallel.agree import on_root
-from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel import Communicator, on_root
 from mpilbm.parallel.launcher import without_launcher
-from mpilbm.storage.files import replaced, require_replaceable
-from mpilbm.storage.own_files import SUMMARY
-from mpilbm.view.bench.boxes import SINGLE
+from mpilbm.storage import replaced, require_replaceable
+from mpilbm.storage.directory import SUMMARY
+from mpilbm.view.bench import SINGLE
 from mpilbm.view.bench.variants import (
     Row,
     Series,
@@ -207,7 +205,7 @@ def starts(tables: dict[str, Any]) -> dict[str, Any]:
     """
     with TemporaryDirectory(prefix="mpilbm-") as folder:
         case = Path(folder, "box.toml")
-        case.write_text(toml_text.dumps(tables), "utf-8")
+        case.write_text(printable.dumps(tables), "utf-8")
         cold, *warm = (_seconds(case, folder) for _ in range(1 + WARM_STARTS))
         ran = json.loads(Path(folder, "out", SUMMARY).read_text("utf-8"))
     return {"cold": cold, "warm": median(warm), "device": ran["device"]}
@@ -218,8 +216,8 @@ def _seconds(case: Path, folder: str) -> float:
     caches = {"MPILBM_CACHE_DIR": f"{folder}/kernels", "CUPY_CACHE_DIR": f"{folder}/cupy"}
     words = ["run", str(case), "--output", f"{folder}/out", "--overwrite"]
     start = perf_counter()
-    environment = processes.environment(without_launcher() | caches)
-    done = processes.run(processes.module("mpilbm", *words), env=environment)
+    environment = machine.environment(without_launcher() | caches)
+    done = machine.run(machine.module("mpilbm", *words), env=environment)
     taken = perf_counter() - start
     if done.returncode:
         words = done.stderr.strip().replace("mpilbm: error: ", "").splitlines()

@@ -7,21 +7,20 @@ from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from mpilbm.case.case import load_case, parse_case
-from mpilbm.case.overrides import override
+from mpilbm.backends import Device
+from mpilbm.case.case import Case, load_case, parse_case
+from mpilbm.case.typed_keys import override
 from mpilbm.core.errors import CaseError, CommandError, NonFiniteError
 from mpilbm.core.registry import UnknownName, find, names
-from mpilbm.parallel import slabs
-from mpilbm.parallel.agree import together
-from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel import Communicator, slabs, together
 from mpilbm.run.progress import say
 from mpilbm.run.setup import open_device
 from mpilbm.solver import memory_plan
-from mpilbm.view.bench.boxes import (
+from mpilbm.view.bench import (
     EARLIER_PRECISIONS,
     MASK,
     PRECISIONS,
@@ -33,10 +32,6 @@ from mpilbm.view.bench.boxes import (
     tiled_rock,
 )
 from mpilbm.view.bench.measure import measure
-
-if TYPE_CHECKING:
-    from mpilbm.backends import Device
-    from mpilbm.case.case import Case
 
 DEFAULTS = {
     "lattice": "D3Q19",
@@ -141,12 +136,12 @@ class Series:
         kept = given if given.get("name", self.backend) == self.backend else {}
         return {"backend": kept | {"name": self.backend}}
 
-    def typed(self, variant: Variant, path: Path, comm: Communicator) -> "Case":
+    def typed(self, variant: Variant, path: Path, comm: Communicator) -> Case:
         """The case of a variant; a box of the default size shrinks until it fits the memory."""
         if self.case:
             return parse_case(self.tables(variant), path)
 
-        def of(size: tuple[int, ...]) -> "Case":
+        def of(size: tuple[int, ...]) -> Case:
             whole = (*size[:-1], size[-1] * (1 if self.strong else comm.size))
             return parse_case(self.tables(variant, whole), path)
 
@@ -159,7 +154,7 @@ def dimensions(variant: Variant) -> int:
     return find("lattices", variant.lattice).D
 
 
-def _default(of: "Callable[[tuple[int, ...]], Case]", D: int, comm: Communicator) -> "Case":
+def _default(of: Callable[[tuple[int, ...]], Case], D: int, comm: Communicator) -> Case:
     """The case `of` the default size of this device, smaller if the memory is too small."""
     backend, device = open_device(of((LEAST_SIDE,) * D).backend, comm)
     side = default = SIDES.get(backend.name, SIDES["cpu"])[D]
@@ -170,7 +165,7 @@ def _default(of: "Callable[[tuple[int, ...]], Case]", D: int, comm: Communicator
     return of((side,) * D)
 
 
-def _fits(case: "Case", device: "Device", comm: Communicator) -> bool:
+def _fits(case: Case, device: Device, comm: Communicator) -> bool:
     """Whether the arrays of each rank fit into the memory of its device."""
     slab = slabs.split(case.shape, comm.size, case.domain.periodic[-1])[comm.rank]
     try:
@@ -180,7 +175,7 @@ def _fits(case: "Case", device: "Device", comm: Communicator) -> bool:
     return True
 
 
-def _write_rock(case: "Case", porosity: float) -> None:
+def _write_rock(case: Case, porosity: float) -> None:
     solid = tiled_rock(case.domain.size[::-1], porosity)
     np.save(case.directory / MASK, solid, allow_pickle=False)
 

@@ -1,17 +1,23 @@
-"""The chapters of the manual: find, list and show them in a terminal."""
+"""The chapters of the manual: find, list and show them in a terminal, and write them as HTML.
+
+The pages open from the disk and request nothing from the internet. Their search needs a server,
+such as `SERVE`, since browsers start no workers for local files.
+"""
 
 import io
+import logging
 import re
 import shutil
 import sys
-import unicodedata
 from difflib import get_close_matches
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Literal, NamedTuple
 
 import click
 
-from mpilbm.core.errors import CommandError
+from mpilbm import __version__
+from mpilbm.core.errors import CommandError, FileSystemError
 
 FOLDER = Path(__file__).parent
 TUTORIALS = (
@@ -48,8 +54,7 @@ ORDER = (
 )
 WIDTH = 100, 140  # characters of a line: in a file or pipe, and at most on a terminal
 
-_FENCE = re.compile(r"^(`{3,}|~{3,})[^\n]*\n.*?^\1[`~]*[ \t]*$", re.M | re.S)
-_HEADING = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t]*#*$", re.M)
+FENCE = re.compile(r"^(`{3,}|~{3,})[^\n]*\n.*?^\1[`~]*[ \t]*$", re.M | re.S)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
 # [text](chapter.md#section) and [text](#section), but no picture ![text](file)
 _LINKED = r"\[((?:`[^`]*`|[^\]`])+)\]"
@@ -75,34 +80,11 @@ class Chapter(NamedTuple):
         paragraph = " ".join(body.partition("\n\n")[0].split())
         return plain(_SENTENCE.split(paragraph, maxsplit=1)[0])
 
-    @property
-    def anchors(self) -> list[str]:
-        """Names of the sections, as the pages in HTML call them: repeated ones with _1, _2, …"""
-        found: list[str] = []
-        for match in _HEADING.finditer(without_code(self.text)):
-            base = name = slug(plain(match[2]))
-            number = 0
-            while name in found:
-                name = f"{base}_{(number := number + 1)}"
-            found.append(name)
-        return found
-
 
 def plain(text: str) -> str:
     """Markdown of one line as text: links and marks of code and emphasis removed."""
     text = re.sub(rf"!?{_LINKED}\([^)]*\)", r"\1", text)
     return re.sub(r"\\([^\w\s])", r"\1", re.sub(r"(?<!\\)[`*]", "", text))
-
-
-def without_code(text: str) -> str:
-    """The text with its fenced code blocks made empty, line by line."""
-    return _FENCE.sub(lambda block: "\n" * block[0].count("\n"), text)
-
-
-def slug(title: str) -> str:
-    """The anchor of a heading, as Python-Markdown makes it."""
-    ascii_only = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
-    return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", ascii_only).strip().lower())
 
 
 def chapters() -> list[Chapter]:
@@ -181,7 +163,7 @@ def rendered(text: str, colours: bool) -> str:
 def for_terminal(text: str) -> str:
     """The text without addresses of links: links to chapters name the chapter."""
     parts, last = [], 0
-    for block in [*_FENCE.finditer(text), None]:
+    for block in [*FENCE.finditer(text), None]:
         prose = text[last : block.start() if block else len(text)]
         prose = _CHAPTER_LINK.sub(r"\1 (chapter `\2`)", prose)
         parts.append(_SECTION_LINK.sub(r"\1", prose))
@@ -189,3 +171,115 @@ def for_terminal(text: str) -> str:
             parts.append(block[0])
             last = block.end()
     return "".join(parts)
+
+
+SERVE = "python -m http.server --directory"
+INSTALL = "pip install 'mpilbm[docs]', or pip install 'mkdocs-material>=9'"
+# Broken links and anchors, and chapters missing from the list, are errors.
+VALIDATION = {
+    "nav": dict.fromkeys(("omitted_files", "not_found", "absolute_links"), "warn"),
+    "links": dict.fromkeys(
+        ("not_found", "anchors", "absolute_links", "unrecognized_links"), "warn"
+    ),
+}
+
+
+def build(directory: Path, topic: str | None = None) -> Path:
+    """Write the pages into a new or empty folder; returns the first page.
+
+    Raises CommandError for a topic, a folder that holds files and a broken link, and if
+    mkdocs-material is missing.
+    """
+    if topic is not None:
+        raise CommandError(f"manual --html: writes all chapters; remove '{topic}'")
+    _require_empty(directory)
+    try:
+        import material  # noqa: F401
+        from mkdocs.commands.build import build as build_pages
+        from mkdocs.config.defaults import MkDocsConfig
+        from mkdocs.exceptions import Abort, MkDocsException
+    except ImportError as error:
+        problem = f"manual --html: requires mkdocs-material ({error})"
+        raise CommandError(f"{problem}; install it: {INSTALL}") from error
+    notes = _Notes()
+    logging.getLogger("mkdocs").addHandler(notes)
+    try:
+        with TemporaryDirectory() as folder:
+            settings = MkDocsConfig(config_file_path=str(FOLDER.parent / "mkdocs.yml"))
+            site = Path(folder, "site")  # the folder itself is closed to other users
+            settings.load_dict(configuration(site))
+            problems, warnings = settings.validate()
+            if problems or warnings:
+                lines = [f"manual --html: {key}: {text}" for key, text in problems + warnings]
+                raise CommandError(lines)
+            build_pages(settings)
+            shutil.copytree(site, directory, dirs_exist_ok=True)
+    except (Abort, MkDocsException) as error:
+        lines = [f"manual: {line}" for line in notes.lines] or [f"manual: {error}"]
+        raise CommandError([*lines, "manual --html: correct these places and repeat"]) from error
+    except OSError as error:
+        problem = f"manual --html {directory}: {error.strerror or error}; choose another folder"
+        raise FileSystemError(problem) from error
+    finally:
+        logging.getLogger("mkdocs").removeHandler(notes)
+    return directory / "index.html"
+
+
+def _require_empty(directory: Path) -> None:
+    """CommandError unless the folder is new or empty: no file of the user is replaced."""
+    try:
+        occupied = directory.exists() and (not directory.is_dir() or any(directory.iterdir()))
+    except OSError as error:
+        problem = f"manual --html {directory}: {error.strerror}; choose another folder"
+        raise FileSystemError(problem) from error
+    if occupied:
+        found = "holds files" if directory.is_dir() else "is a file"
+        raise CommandError(f"manual --html {directory}: {found}; name a new or empty folder")
+
+
+class _Notes(logging.Handler):
+    """Keeps the warnings of mkdocs, a line each."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a warning."""
+        self.lines.append(" ".join(record.getMessage().split()))
+
+
+def configuration(directory: Path) -> dict:
+    """The settings of mkdocs for pages in a folder."""
+    return {
+        "site_name": f"mpilbm {__version__}",
+        "docs_dir": str(FOLDER),
+        "site_dir": str(directory),
+        "exclude_docs": "*.py\n__pycache__/",
+        "strict": True,
+        "nav": navigation(),
+        "theme": {
+            "name": "material",
+            "font": False,  # no request to a server
+            "palette": {"primary": "indigo"},
+            "features": ["navigation.footer", "search.highlight", "content.code.copy"],
+        },
+        "use_directory_urls": False,  # so that links work in local files
+        "plugins": ["search"],
+        "markdown_extensions": ["pymdownx.highlight", "pymdownx.superfences"],
+        "validation": VALIDATION,
+    }
+
+
+def navigation() -> list:
+    """The menu: all chapters in their order, the tutorials under one heading."""
+    entries: list = []
+    for name in ORDER:
+        entry = {read(name).title if (FOLDER / f"{name}.md").is_file() else name: f"{name}.md"}
+        if name in TUTORIALS:
+            if name == TUTORIALS[0]:
+                entries.append({"Tutorials": []})
+            entries[-1]["Tutorials"].append(entry)
+        else:
+            entries.append(entry)
+    return entries

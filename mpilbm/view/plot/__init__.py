@@ -1,4 +1,75 @@
 """Pictures of snapshots and profiles, for `mpilbm plot`.
 
-Imports matplotlib, which is optional, only when a picture is drawn.
+Imports matplotlib, which is optional, only when a picture is drawn. This module
+makes figures of equal panels, and of panels above each other over the time.
 """
+
+from typing import TYPE_CHECKING, Any
+
+from mpilbm.core.errors import CommandError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+COLOURS = ("#1f5a96", "#c8553d", "#3b8f5a", "#8a6fb0")
+SINGLE = 6, 3.4  # inches of a figure with one panel
+
+
+def pyplot() -> Any:
+    """The module pyplot of Matplotlib, with a backend that needs no display."""
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise CommandError(
+            "plot needs matplotlib, which is not installed; pip install 'mpilbm[plot]'"
+        ) from error
+    matplotlib.rcdefaults()  # a file matplotlibrc in the current folder can make it start LaTeX
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    plt.rcParams.update(
+        {
+            "font.size": 9,
+            "axes.titlesize": 10,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "text.parse_math": False,
+            "figure.constrained_layout.use": True,
+            "savefig.dpi": 150,
+            "legend.frameon": False,
+        }
+    )
+    return plt
+
+
+def panels(
+    plt: Any, count: int, across: int, size: tuple[float, float]
+) -> "tuple[Figure, list[Axes]]":
+    """A figure with `count` panels of `size` inches, at most `across` of them in a row."""
+    across = min(across, count)
+    down = -(-count // across)
+    inches = size[0] * across, size[1] * down + 0.4
+    figure, axes = plt.subplots(down, across, figsize=inches, squeeze=False)
+    for axis in list(axes.flat)[count:]:
+        axis.remove()
+    return figure, list(axes.flat)[:count]
+
+
+def over_time(
+    plt: Any, title: str, unit: str, count: int, size: tuple[float, float]
+) -> "tuple[Figure, list[Axes]]":
+    """A figure of `size` inches with panels above each other that share the axis of the time."""
+    figure, axes = plt.subplots(count, 1, figsize=size, sharex=True, squeeze=False)
+    for axis in axes.flat:
+        axis.grid(alpha=0.25)
+    axes.flat[-1].set_xlabel(f"time ({unit})")
+    figure.suptitle(title, fontsize=10)
+    return figure, list(axes.flat)
+
+
+def plain_logarithms(axis: Any) -> None:
+    """Ticks of a logarithmic axis (such as `axes.xaxis`) as numbers like 0.01, without TeX."""
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter("")

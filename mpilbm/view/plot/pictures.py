@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from mpilbm.core.errors import CommandError
 from mpilbm.core.files.file_origin import METADATA
-from mpilbm.outputs.drawing import film
-from mpilbm.outputs.drawing.figures import fit
+from mpilbm.outputs.drawing import film, fit
+from mpilbm.storage import replaced, require_replaceable
 from mpilbm.storage.directory import make_folder
-from mpilbm.storage.files import replaced, require_replaceable
-from mpilbm.view.plot.panels import pyplot
+from mpilbm.view.plot import pyplot
 from mpilbm.view.plot.planes import cuts_of
 from mpilbm.view.plot.profiles import Comparison, comparison_figure, profile_figure
 from mpilbm.view.plot.slices import (
@@ -31,7 +30,7 @@ from mpilbm.view.plot.slices import (
 )
 from mpilbm.view.plot.statistics_profiles import is_wall_reference, of_statistics
 from mpilbm.view.plot.time_series import of_tables
-from mpilbm.view.results.run import Run, open_run
+from mpilbm.view.results import Run, open_run
 from mpilbm.view.results.snapshot import view
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ import numpy as np
 from mpilbm.case.case import Case, recorded_case
 from mpilbm.case.checks import norm
 from mpilbm.core.errors import CommandError
-from mpilbm.core.files.input_text import NotATextFile, read_text
+from mpilbm.core.files import NotATextFile, read_text
 from mpilbm.core.printable import one_line
 from mpilbm.core.units import reynolds as reynolds_number
-from mpilbm.view.plot.panels import COLOURS, panels
+from mpilbm.view.plot import COLOURS, panels
 from mpilbm.view.plot.planes import half_way, through_fluid
 from mpilbm.view.results.snapshot import View
 

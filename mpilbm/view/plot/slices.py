@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mpilbm.outputs.drawing.figures import SIGNED, colours_of
+from mpilbm.outputs.drawing import SIGNED, colours_of
 from mpilbm.view.plot.planes import AXES, Cut
 from mpilbm.view.results.snapshot import View
 

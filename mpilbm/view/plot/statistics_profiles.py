@@ -20,9 +20,9 @@ from mpilbm.case.case import Case
 from mpilbm.case.driving import ForcedChannel, WallAt, forced_channel, walls_across
 from mpilbm.core.errors import CommandError
 from mpilbm.core.units import VELOCITY, Units
-from mpilbm.view.plot.panels import COLOURS, panels, plain_logarithms
+from mpilbm.view.plot import COLOURS, panels, plain_logarithms
 from mpilbm.view.plot.profiles import cited, interpolate, read_reference
-from mpilbm.view.results.run import Run
+from mpilbm.view.results import Run
 from mpilbm.view.results.tables import AXES, Profile
 
 if TYPE_CHECKING:

@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from mpilbm.core.units import counted, lattice_text, si_text
-from mpilbm.outputs.drawing.figures import last_half, show_range
+from mpilbm.outputs.body_forces import BodyForces
+from mpilbm.outputs.drawing import last_half, show_range
 from mpilbm.outputs.monitor import dimensions_of, si_columns
 from mpilbm.outputs.nusselt import supplied
 from mpilbm.storage.csv_log import COEFFICIENTS, short
+from mpilbm.view.plot import COLOURS, SINGLE, over_time, panels, plain_logarithms
 from mpilbm.view.plot.frequencies import Oscillation, oscillation
-from mpilbm.view.plot.panels import COLOURS, SINGLE, over_time, panels, plain_logarithms
 from mpilbm.view.plot.slices import FIELD_UNITS
-from mpilbm.view.results.run import Run
+from mpilbm.view.results import Run
 from mpilbm.view.results.tables import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from mpilbm.outputs.body_forces import BodyForces
 
 MONITOR = 3.3, 2.3  # inches of a panel
 MOST_CURVES = 8
@@ -210,7 +209,7 @@ def _strouhal_scale(run: Run, label: str) -> Scale | None:
     return Scale(length, length / speed * (run.units.step if run.units else 1.0))
 
 
-def _forces_of(run: Run, label: str) -> "BodyForces | None":
+def _forces_of(run: Run, label: str) -> BodyForces | None:
     """The output that writes the forces on a body."""
     case = run.case
     for output in case.outputs:

@@ -16,11 +16,11 @@ from mpilbm.core.errors import CommandError
 from mpilbm.core.files.file_digest import unsealed
 from mpilbm.core.machine import terminal
 from mpilbm.core.printable import one_line
-from mpilbm.outputs.core.series import read
 from mpilbm.outputs.core.summary import RUNNING
-from mpilbm.outputs.drawing.figures import shown_range
+from mpilbm.outputs.core.tables import read
+from mpilbm.outputs.drawing import shown_range
 from mpilbm.storage.csv_log import COEFFICIENTS, short
-from mpilbm.storage.own_files import STEADY, SUMMARY
+from mpilbm.storage.directory import STEADY, SUMMARY
 from mpilbm.storage.tables import BEFORE
 from mpilbm.view.results.state import RunState, state_of
 from mpilbm.view.results.tables import last_rows

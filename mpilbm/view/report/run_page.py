@@ -5,21 +5,19 @@ import shlex
 from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mpilbm import __version__
+from mpilbm.case.case import Case
 from mpilbm.core.errors import CommandError, MpilbmError
 from mpilbm.core.units import counted, in_words
 from mpilbm.model.findings import NOTE
 from mpilbm.model.limits import LIKELY, POSSIBLY
 from mpilbm.outputs.core.summary import DONE
-from mpilbm.view.results.run import Run
+from mpilbm.view.results import Run
 from mpilbm.view.results.state import NOT_STARTED, RunState, duration, whole
-
-if TYPE_CHECKING:
-    from mpilbm.case.case import Case
 
 Rows = list[tuple[str, str, str]]  # (quantity, value, verdict)
 STABLE = "stable until its last step"
@@ -128,7 +126,7 @@ def _speed_rows(summary: dict[str, Any]) -> Rows:
     return [(name, form.format(n), "") for name, form, n in values if isinstance(n, int | float)]
 
 
-def _flow_rows(run: Run, case: "Case", done: bool) -> list[tuple[str, Rows]]:
+def _flow_rows(run: Run, case: Case, done: bool) -> list[tuple[str, Rows]]:
     """Derived numbers of each fluid, and the units; `done`: whether the run is complete.
 
     Without advice on other collisions, which needs the content of input files: it is a part of the

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from textwrap import fill
 from typing import Any, NamedTuple
 
-from mpilbm.outputs.drawing import figures as canvas
+from mpilbm.outputs import drawing as canvas
 from mpilbm.view.report.scaling_series import (
     MOST,
     Row,

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mpilbm.core.errors import CommandError
-from mpilbm.core.files.input_text import NotATextFile, read_text
+from mpilbm.core.files import NotATextFile, read_text
 from mpilbm.core.registry import find
 from mpilbm.run.preflight.slabs import Model
-from mpilbm.view.bench.boxes import EARLIER_PRECISIONS
+from mpilbm.view.bench import EARLIER_PRECISIONS
 from mpilbm.view.bench.variants import size_text
 
 NUMBER = r"([0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?)\s*"

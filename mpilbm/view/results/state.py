@@ -9,8 +9,8 @@ from typing import Any
 from mpilbm.core.errors import INTERRUPTED
 from mpilbm.core.printable import one_line
 from mpilbm.outputs.core.summary import DONE, RUNNING, STATUS
+from mpilbm.storage.directory import REPORT, SUMMARY, owned
 from mpilbm.storage.lock import holder_of
-from mpilbm.storage.own_files import REPORT, SUMMARY, owned
 from mpilbm.storage.tables import BEFORE
 from mpilbm.view.results.tables import last_rows
 

@@ -18,7 +18,7 @@ from mpilbm.core.files.hdf5 import (
     require_intact,
     values,
 )
-from mpilbm.outputs.core.series import CHECKSUMS, Content
+from mpilbm.outputs.core.tables import CHECKSUMS, Content
 from mpilbm.storage.csv_log import intact_rows, lines, short
 from mpilbm.storage.tables import DamagedRowsError
 

@@ -12,9 +12,9 @@ from xarray.backends import BackendArray, BackendEntrypoint
 from xarray.core import indexing
 
 from mpilbm.core.errors import CommandError
-from mpilbm.storage.own_files import SUMMARY
+from mpilbm.storage.directory import SUMMARY
+from mpilbm.view.results import SNAPSHOT, open_run
 from mpilbm.view.results.fields import Series
-from mpilbm.view.results.run import SNAPSHOT, open_run
 
 CELLS = ("z", "y", "x")
 

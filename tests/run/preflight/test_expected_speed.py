@@ -15,7 +15,7 @@ from mpilbm.run import setup
 from mpilbm.run.preflight.expected_speed import BODIES, FULL, Estimate, links_to_bodies
 from mpilbm.run.preflight.plan import plan
 from mpilbm.solids import build, plane_costs
-from mpilbm.view.bench import boxes
+from mpilbm.view import bench
 
 SIZE = [40, 20, 16]
 COPY = 4.2e12
@@ -28,7 +28,7 @@ BALL = {
 
 def case_of(collision="trt", layout="auto", lattice="D3Q19", setting="periodic", **more):
     size = SIZE[: int(lattice[1])]
-    tables = boxes.box(setting, size, lattice, collision, layout) | more
+    tables = bench.box(setting, size, lattice, collision, layout) | more
     return parse_case(tables, "box.toml")
 
 
@@ -150,7 +150,7 @@ def test_an_equal_collision_is_proposed_at_any_reynolds_number():
     what, text = lines(case_of("central_moment", lattice="D3Q27", **more))["faster"]
     assert (what, "with omega_bulk = 1" in text) == ('collision "recursive_regularized"', True)
     more |= {"collision": {"name": "central_moment", "omega_third": 1.2}}
-    other = boxes.box("periodic", SIZE, "D3Q27", "central_moment", "auto") | more
+    other = bench.box("periodic", SIZE, "D3Q27", "central_moment", "auto") | more
     assert "faster" not in lines(parse_case(other, "box.toml"))
 
 

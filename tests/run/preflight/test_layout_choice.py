@@ -20,13 +20,13 @@ from mpilbm.run.preflight import layout_choice
 from mpilbm.run.preflight.plan import plan
 from mpilbm.run.run import run
 from mpilbm.solver.memory_plan import bytes_needed
-from mpilbm.view.bench import boxes
+from mpilbm.view import bench
 
 SIZE = [40, 20, 16]
 
 
 def case_of(setting="periodic", layout="auto", size=SIZE, steps=20_000, folder=None, **more):
-    tables = boxes.box(setting, size, more.pop("lattice", "D3Q19"), layout=layout) | more
+    tables = bench.box(setting, size, more.pop("lattice", "D3Q19"), layout=layout) | more
     tables["run"] = {"steps": steps}
     tables["backend"] = {"name": "cpu"}
     return parse_case(tables, ((folder or "") and folder / "box.toml") or "box.toml")
@@ -42,7 +42,7 @@ def with_collision(name, setting="periodic", **more):
 
 
 def rock(folder, porosity, **more):
-    np.save(folder / boxes.MASK, boxes.rock(SIZE[::-1], radius=3.0, porosity=porosity))
+    np.save(folder / bench.MASK, bench.rock(SIZE[::-1], radius=3.0, porosity=porosity))
     return case_of("porous", folder=folder, **more)
 
 
@@ -55,7 +55,7 @@ def test_a_mask_is_verified_once_in_a_run(tmp_path, monkeypatch):
     extent, original = Extent(0, 1, len(content)), file_digest.verify
     path.write_bytes(content + trailer([extent], [zlib.crc32(content)]))
     monkeypatch.setattr(file_digest, "verify", lambda path: (read.append(path), original(path)))
-    tables = boxes.box("periodic", [10, 6], "D2Q9", layout="auto")
+    tables = bench.box("periodic", [10, 6], "D2Q9", layout="auto")
     tables |= {"run": {"steps": 2}, "backend": {"name": "cpu"}}
     tables["body"] = [{"mask": "rock.h5:solid", "boundary": {"name": "bounce_back"}}]
     run(parse_case(tables, tmp_path / "box.toml"), Serial(), tmp_path / "out")
@@ -63,7 +63,7 @@ def test_a_mask_is_verified_once_in_a_run(tmp_path, monkeypatch):
 
 
 def test_auto_is_the_default():
-    tables = boxes.box("periodic", SIZE, "D3Q19")
+    tables = bench.box("periodic", SIZE, "D3Q19")
     del tables["layout"]
     assert parse_case(tables, "box.toml").layout.name == "auto"
 
@@ -206,15 +206,15 @@ def test_a_rock_is_stored_without_solid_cells(tmp_path):
 
 def test_a_box_of_bench_represents_a_long_run(tmp_path):
     """So that `mpilbm bench --layout auto` measures the layout that users get."""
-    np.save(tmp_path / boxes.MASK, boxes.rock(SIZE[::-1], radius=3.0, porosity=0.5))
-    case = parse_case(boxes.box("porous", SIZE, "D3Q19", layout="auto"), tmp_path / "box.toml")
+    np.save(tmp_path / bench.MASK, bench.rock(SIZE[::-1], radius=3.0, porosity=0.5))
+    case = parse_case(bench.box("porous", SIZE, "D3Q19", layout="auto"), tmp_path / "box.toml")
     assert [chosen(case, device) for device in ("cpu", "cuda")] == ["indirect", "indirect"]
 
 
 def test_the_reason_contains_the_porosity(tmp_path):
     """Counted in 8 planes of 16."""
     case = rock(tmp_path, 0.5)
-    solid = np.load(tmp_path / boxes.MASK)[np.linspace(0, 15, 8).astype(int)]
+    solid = np.load(tmp_path / bench.MASK)[np.linspace(0, 15, 8).astype(int)]
     slab = split(case.shape, 1, True)[0]
     _, why = layout_choice.choose(case, "cpu", slab, None)
     assert why == f"porosity {1 - solid.mean():.2f} in 8 planes, stores no solid cells"

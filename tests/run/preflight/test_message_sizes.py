@@ -9,7 +9,7 @@ from support.slabs import Cluster, box
 
 from mpilbm import halo
 from mpilbm.backends.cpu import CpuDevice
-from mpilbm.halo.plan import outgoing
+from mpilbm.halo import outgoing
 from mpilbm.run.preflight.rank_memory import halo_bytes
 
 BALL = {"label": "ball", "shape": {"name": "sphere", "centre": [4.2, 5.9], "radius": 1.8}}

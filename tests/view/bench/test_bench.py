@@ -18,8 +18,7 @@ from mpilbm.core import registry
 from mpilbm.core.errors import CaseError
 from mpilbm.parallel.ranks import Serial
 from mpilbm.solver import memory_plan
-from mpilbm.view.bench import table, variants
-from mpilbm.view.bench.boxes import SETTINGS, box, rock, tiled_rock
+from mpilbm.view.bench import SETTINGS, box, rock, table, tiled_rock, variants
 from mpilbm.view.bench.measure import SECONDS, measure, worth_timing
 
 SMALL = ("--size", "12", "--steps", "2")

@@ -5,7 +5,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from mpilbm.view.bench.deviations import Results, Sample, deviations
+from mpilbm.view.bench.comparison import Results, Sample, deviations
 
 SHAPE = (4, 6)
 X = np.broadcast_to(np.arange(6), SHAPE)

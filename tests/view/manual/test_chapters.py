@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mpilbm.core.registry import names
-from mpilbm.view.manual.layers import LAYERS
+from mpilbm.view.manual import LAYERS
 
 ROOT = Path(__file__).parents[3]
 MANUAL = ROOT / "mpilbm/view/manual"
@@ -290,7 +290,7 @@ def test_plugin_for_a_transport(plugins, tmp_path):
         f"sys.path.insert(0, {str(plugins['plain'].parent)!r})\n"
         "import plain\n"
         "import numpy as np\n"
-        "from mpilbm.halo.plan import Plan, Transfer\n"
+        "from mpilbm.halo import Plan, Transfer\n"
         "from mpilbm.parallel.slabs import Slab\n"
         "from mpi4py import MPI\n"
         "slab = Slab((4, 1, 1), 0, 1, 0, 4, True)\n"

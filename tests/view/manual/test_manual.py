@@ -18,14 +18,16 @@ from mpilbm.case.tables.case_file import CaseFile
 from mpilbm.case.typed_keys import converted
 from mpilbm.cli import cli
 from mpilbm.core.errors import CommandError
-from mpilbm.core.files.toml_text import inline
+from mpilbm.core.printable import inline
 from mpilbm.core.quantity import whole_type
 from mpilbm.core.registry import KINDS, as_json, find, names
 from mpilbm.core.units import Units
-from mpilbm.view.manual import fields, pages, reference, site
-from mpilbm.view.manual.layers import LAYERS
+from mpilbm.view.manual import LAYERS, pages
 
 ROOT = Path(__file__).parents[3]
+sys.path.insert(0, str(ROOT / "tools"))
+from chapters import anchors, case_file, keys, without_code  # noqa: E402
+
 NAMES = sorted(path.stem for path in pages.FOLDER.glob("*.md"))
 REQUIRED = {key for key, field in CaseFile.model_fields.items() if field.is_required()}
 FENCES = re.compile(r"^(`{3,}|~{3,})[ \t]*(\S*)([^\n]*)\n(.*?)^\1[ \t]*$", re.M | re.S)
@@ -56,7 +58,7 @@ def test_a_chapter_begins_with_its_title_and_a_sentence(name):
     assert re.match(r"# [^\n]+\n\n\S", chapter.text)
     assert 20 <= len(chapter.summary) <= 200
     assert not chapter.summary.startswith(("#", "|", "-", "```"))
-    headings = re.findall(r"^# ", pages.without_code(chapter.text), re.M)
+    headings = re.findall(r"^# ", without_code(chapter.text), re.M)
     assert len(headings) == 1, "one title, the first line"
 
 
@@ -64,7 +66,7 @@ def test_a_chapter_begins_with_its_title_and_a_sentence(name):
 def test_links_lead_somewhere(name):
     chapter = pages.read(name)
     code = re.compile(r"(?<!\\)(`+)(?!`).*?(?<!`)\1(?!`)", re.S)
-    for target in LINKS.findall(code.sub("", pages.without_code(chapter.text))):
+    for target in LINKS.findall(code.sub("", without_code(chapter.text))):
         if re.match(r"(https?|mailto):", target):
             continue
         file, _, anchor = target.partition("#")
@@ -72,13 +74,14 @@ def test_links_lead_somewhere(name):
         assert not file or (pages.FOLDER / file).is_file(), target
         if anchor:
             found = pages.read(file.removesuffix(".md")) if file else chapter
-            assert anchor in found.anchors, f"{target}; there are {', '.join(found.anchors)}"
+            known = anchors(found.text)
+            assert anchor in known, f"{target}; there are {', '.join(known)}"
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_lists_and_tables_follow_an_empty_line(name):
     """Otherwise the HTML pages show them as part of the paragraph, unlike a terminal."""
-    lines = pages.without_code(pages.read(name).text).split("\n")
+    lines = without_code(pages.read(name).text).split("\n")
     item = re.compile(r"([-*+]|\d+\.) ")
     for before, line in pairwise(lines):
         starts = bool(item.match(line)) and before and not before.startswith(" ")
@@ -106,7 +109,7 @@ def test_cases_in_a_chapter_are_right(name, tmp_path):
 
 def commands(text: str):
     """The words of each `mpilbm VERB …` in code."""
-    spans = re.findall(r"(?<!`)`([^`\n]+)`(?!`)", pages.without_code(text))
+    spans = re.findall(r"(?<!`)`([^`\n]+)`(?!`)", without_code(text))
     for part in [block for language, _, block in blocks(text) if language != "text"] + spans:
         joined = re.sub(r"\\\n\s*", " ", re.sub(r"(^|\s)#.*", "", part))
         for match in COMMANDS.finditer(joined):
@@ -142,8 +145,8 @@ def test_commands_are_found():
 
 
 def test_the_reference_is_what_the_models_give():
-    again = "write it again: python -m mpilbm.view.manual.reference"
-    assert reference.FILE.read_text(encoding="utf-8") == reference.chapter(), again
+    again = "write it again: tools/manual"
+    assert case_file.FILE.read_text(encoding="utf-8") == case_file.chapter(), again
 
 
 def keys_of(part) -> set[str]:
@@ -158,7 +161,7 @@ def keys_of(part) -> set[str]:
 
 
 def test_the_reference_has_every_key_of_the_schema():
-    text = reference.FILE.read_text(encoding="utf-8")
+    text = case_file.FILE.read_text(encoding="utf-8")
     rows = set(re.findall(r"^\| `(\w+)` \|", text, re.M))
     wanted = keys_of(schema()) - {"name"}
     assert len(wanted) > 80
@@ -167,13 +170,13 @@ def test_the_reference_has_every_key_of_the_schema():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_reference_has_every_name_and_its_keys(kind):
-    text = reference.FILE.read_text(encoding="utf-8")
+    text = case_file.FILE.read_text(encoding="utf-8")
     parts = re.split(r"^(##+ .*)$", text, flags=re.M)
     bodies = dict(zip(parts[1::2], parts[2::2], strict=True))
-    own = next(s for s in reference.sections() if s.table == kind)
-    common = bodies[f"## {reference.heading(own)}"]
+    own = next(s for s in case_file.sections() if s.table == kind)
+    common = bodies[f"## {case_file.heading(own)}"]
     for name in names(kind):
-        body = bodies[f"### {reference.KIND_TITLES[kind]} `{name}`"]
+        body = bodies[f"### {case_file.KIND_TITLES[kind]} `{name}`"]
         for key in find(kind, name).model_fields.keys() - {"name"}:
             assert f"| `{key}` |" in body + common, f"{name}.{key}"
 
@@ -181,8 +184,8 @@ def test_the_reference_has_every_name_and_its_keys(kind):
 def models():
     """Every model of a table in a case file."""
     found = [CaseFile]
-    for section in reference.sections():
-        found += reference.models(section.table)
+    for section in case_file.sections():
+        found += case_file.models(section.table)
     return found
 
 
@@ -192,7 +195,7 @@ def test_each_key_has_a_meaning_and_an_example_that_is_allowed(cls):
         if key == "name":
             continue
         assert field.description, f"{cls.__name__}.{key}: give the field a description"
-        example = {key: fields.example(key, field)}
+        example = {key: keys.example(key, field)}
         assert tomllib.loads(inline(example)[1:-1]) == as_plain(example)
         reading = Reading(Units(1, 1, 1), 1 / 3)
         value = converted(example[key], reading.convert, whole_type(field), key)
@@ -216,7 +219,7 @@ def test_contributing_shows_the_layers():
 
 
 def test_docstrings_become_markdown():
-    assert reference.escaped("f*_k = `a_b*` <s|h>") == r"f\*\_k = `a_b*` \<s\|h\>"
+    assert case_file.escaped("f*_k = `a_b*` <s|h>") == r"f\*\_k = `a_b*` \<s\|h\>"
 
 
 # The command
@@ -285,8 +288,7 @@ def test_the_summary_is_the_first_sentence(text, summary):
 
 def test_anchors_are_those_of_python_markdown():
     text = "# Näme `a_b`: x\n\n## One\n\n```\n## no\n```\n\n## One\n\n## `[run.steady]`\n"
-    found = pages.Chapter("t", text).anchors
-    assert found == ["name-a_b-x", "one", "one_1", "runsteady"]
+    assert anchors(text) == ["name-a_b-x", "one", "one_1", "runsteady"]
 
 
 # The pages in HTML
@@ -298,21 +300,21 @@ def test_the_menu_has_every_chapter_once():
             (value,) = entry.values()
             yield from files(value) if isinstance(value, list) else [value.removesuffix(".md")]
 
-    assert list(files(site.navigation())) == list(pages.ORDER)
+    assert list(files(pages.navigation())) == list(pages.ORDER)
 
 
 def test_a_folder_with_files_is_refused(tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(CommandError, match="holds files; name a new or empty folder"):
-        site.build(tmp_path)
+        pages.build(tmp_path)
     with pytest.raises(CommandError, match="is a file"):
-        site.build(tmp_path / "mine.txt")
+        pages.build(tmp_path / "mine.txt")
     assert (tmp_path / "mine.txt").read_text() == "mine"
 
 
 def test_a_topic_with_html_is_refused(tmp_path):
     with pytest.raises(CommandError, match="writes all chapters; remove 'units'"):
-        site.build(tmp_path / "html", "units")
+        pages.build(tmp_path / "html", "units")
 
 
 def test_without_mkdocs_the_error_says_what_to_install(tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.snapshots import last_snapshot, write_snapshot
 
-from mpilbm.view.plot.panels import pyplot
+from mpilbm.view.plot import pyplot
 from mpilbm.view.plot.planes import cuts_of
 from mpilbm.view.plot.profiles import profile_figure
 from mpilbm.view.plot.slices import field_figure

@@ -7,7 +7,7 @@ from support.snapshots import last_snapshot
 
 import mpilbm
 from mpilbm.cli import cli
-from mpilbm.view.plot.panels import pyplot
+from mpilbm.view.plot import pyplot
 from mpilbm.view.plot.planes import cuts_of
 from mpilbm.view.plot.profiles import centre_line, profile_figure
 from mpilbm.view.plot.slices import draw_speed, field_figure, slice_figure, slice_of

@@ -7,7 +7,7 @@ from support.outputs_cases import make_case
 from support.runs import run_case
 
 from mpilbm.cli import cli
-from mpilbm.outputs.drawing.figures import Range, show_range, shown_range
+from mpilbm.outputs.drawing import Range, show_range, shown_range
 from mpilbm.view.plot.pictures import pyplot
 
 pytest.importorskip("matplotlib")
@@ -62,7 +62,7 @@ def folder(tmp_path):
 
 def test_pictures_say_on_the_axis_how_many_points_are_outside(folder):
     from mpilbm.view.plot.time_series import monitor_figure
-    from mpilbm.view.results.run import open_run
+    from mpilbm.view.results import open_run
 
     plt = pyplot()
     figure = monitor_figure(plt, dict(open_run(folder).table("monitor")), "title")

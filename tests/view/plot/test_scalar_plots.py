@@ -5,12 +5,12 @@ from support.runs import run_case
 from support.scalars import flow, setting
 
 from mpilbm.case.case import parse_case
-from mpilbm.outputs.drawing.figures import colours_of
+from mpilbm.outputs.drawing import colours_of
 from mpilbm.view.plot.pictures import draw, pyplot
 from mpilbm.view.plot.planes import cuts_of
 from mpilbm.view.plot.slices import field_figure
 from mpilbm.view.plot.time_series import nusselt_figure
-from mpilbm.view.results.run import open_run
+from mpilbm.view.results import open_run
 from mpilbm.view.results.snapshot import view
 
 pytest.importorskip("matplotlib")

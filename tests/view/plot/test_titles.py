@@ -2,8 +2,8 @@
 
 import pytest
 
-from mpilbm.outputs.drawing.figures import fit
-from mpilbm.view.plot.panels import panels
+from mpilbm.outputs.drawing import fit
+from mpilbm.view.plot import panels
 from mpilbm.view.plot.pictures import NARROW, Choice, draw, pyplot
 
 pytest.importorskip("matplotlib")

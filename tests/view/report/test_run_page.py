@@ -14,9 +14,9 @@ from support.browser import require_readable, with_browser
 from mpilbm import Simulation
 from mpilbm.case.case import parse_case
 from mpilbm.cli import cli
-from mpilbm.core.files import toml_text
+from mpilbm.core import printable
 from mpilbm.view.report.run_page import content
-from mpilbm.view.results.run import open_run
+from mpilbm.view.results import open_run
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
@@ -153,7 +153,7 @@ def test_the_command_repeats_the_settings_of_the_run(tmp_path):
     """The folder with a space and the keys of --set are arguments of the command."""
     case, folder = tmp_path / "flow.toml", tmp_path / "my flow"
     tables = {key: value for key, value in CASE.items() if key != "title"}
-    case.write_text(toml_text.dumps(tables))
+    case.write_text(printable.dumps(tables))
     settings = ["run.steps=20", "initial.u=[0.02, 0]"]
     chosen = [word for text in settings for word in ("--set", text)]
     for command in (["run", str(case), *chosen, "--output", str(folder)], ["report", str(folder)]):

@@ -12,9 +12,9 @@ from support.outputs_cases import make_case
 from support.runs import run_case
 
 from mpilbm.cli import cli
+from mpilbm.storage.directory import owned
 from mpilbm.storage.lock import FolderLock
-from mpilbm.storage.own_files import owned
-from mpilbm.view.results.run import open_run
+from mpilbm.view.results import open_run
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")

@@ -114,10 +114,10 @@ def command(*arguments):
 def moved(tmp_path_factory):
     """The results of a run by the command line, in another place, and its input files removed."""
     pytest.importorskip("trimesh")
-    from mpilbm.core.files import toml_text
+    from mpilbm.core import printable
 
     folder = tmp_path_factory.mktemp("case")
-    (folder / "flow.toml").write_text(toml_text.dumps(flow(folder)))
+    (folder / "flow.toml").write_text(printable.dumps(flow(folder)))
     command("run", folder / "flow.toml", "--output", folder / "flow.out")
     target = tmp_path_factory.mktemp("moved") / "results"
     shutil.move(folder / "flow.out", target)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from mpilbm.case.tables import LABEL
-from mpilbm.core.files.toml_text import inline
+from mpilbm.core.printable import inline
 from mpilbm.core.quantity import Quantity, whole_type
 from mpilbm.core.registry import Parameters, find, names
 

@@ -1,7 +1,5 @@
 """Generates the chapter `python.md` from its template, a notebook, and docstrings.
 
-    python -m mpilbm.view.manual.python_chapter     writes the chapter; a test compares it with them
-
 The example is the notebook `cases/cylinder.ipynb` with its outputs.
 """
 
@@ -15,12 +13,12 @@ from typing import Any
 import mpilbm
 from mpilbm import Simulation
 from mpilbm.view.manual.pages import FOLDER
+from mpilbm.view.results import Run
 from mpilbm.view.results.fields import Series
-from mpilbm.view.results.run import Run
 from mpilbm.view.results.tables import Table
 
 FILE = FOLDER / "python.md"
-TEMPLATE = FOLDER / "templates" / "python.md"
+TEMPLATE = Path(__file__).with_name("python.md")
 PICTURE = FOLDER / "pictures" / "cylinder-notebook.png"
 NOTEBOOK = FOLDER.parents[2] / "cases" / "cylinder.ipynb"
 
@@ -102,8 +100,3 @@ def _described(name: str, thing: Any) -> list[str]:
     ]
     call = signature.replace(parameters=plain, return_annotation=inspect.Signature.empty)
     return [f"### {name}", f"    {name}{call}", text]
-
-
-if __name__ == "__main__":
-    FILE.write_text(chapter(), encoding="utf-8")
-    PICTURE.write_bytes(picture())

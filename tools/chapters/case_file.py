@@ -1,31 +1,31 @@
 """Generates the chapter `case-file.md`: every table and key of a case file.
 
-    python -m mpilbm.view.manual.reference  # writes the chapter; a test compares it
-
 Types, defaults and limits come from the pydantic models, texts from their docstrings and from the
-descriptions and examples of their fields. The units of keys are in `fields.py`.
+descriptions and examples of their fields. The units of keys are in `keys.py`.
 """
 
 import inspect
 import re
 from collections.abc import Iterable
+from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
+from chapters import slug
+from chapters.keys import allowed, code, example, quantity_of, tables_in, unit
 from mpilbm.case.tables.case_file import CaseFile
 from mpilbm.case.tables.fluids import FluidTable
-from mpilbm.core.files.toml_text import inline, shown
 from mpilbm.core.formulas.parser import FUNCTIONS, NAMES
 from mpilbm.core.formulas.values import GivenVector, Value
+from mpilbm.core.printable import inline, shown
 from mpilbm.core.quantity import whole_type
 from mpilbm.core.registry import Parameters, find, names
-from mpilbm.view.manual.fields import allowed, code, example, quantity_of, tables_in, unit
-from mpilbm.view.manual.pages import FOLDER, slug
+from mpilbm.view.manual.pages import FOLDER
 
 FILE = FOLDER / "case-file.md"
-TEMPLATE = FOLDER / "templates" / "case-file.md"  # of its introduction
+TEMPLATE = Path(__file__).with_name("case-file.md")  # of its introduction
 
 # Kind of the registry -> the word for one of its classes in headings.
 KIND_TITLES = {
@@ -226,7 +226,3 @@ def _default(field: FieldInfo) -> str:
 
 def _list_of(words: Iterable[object]) -> str:
     return ", ".join(f"`{word}`" for word in words)
-
-
-if __name__ == "__main__":
-    FILE.write_text(chapter(), encoding="utf-8")

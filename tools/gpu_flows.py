@@ -93,13 +93,16 @@ def flows():
         if name == "interpolated":
             case["body"] = [body | {"boundary": wall | {"order": 2}} for body in case["body"]]
             yield "boundary interpolated order 2", case | {"boundary": ends}
-    closure = {"name": "smagorinsky", "constant": 0.2}
-    for layout, collision in (("esopull", "trt"), ("ab", "mrt"), ("moments", "regularized")):
+    for layout, collision, closure in (
+        ("esopull", "trt", "smagorinsky"),
+        ("ab", "mrt", "smagorinsky"),
+        ("moments", "regularized", "smagorinsky"),
+        ("ab", "trt", "qr"),
+        ("moments", "recursive_regularized", "qr"),
+    ):
         case = tables("D3Q19", D3Q19, "ball", layout)
-        yield (
-            f"{collision} smagorinsky {layout}",
-            case | {"collision": {"name": collision, "closure": closure}},
-        )
+        table = {"name": collision, "closure": {"name": closure, "constant": 0.2}}
+        yield f"{collision} {closure} {layout}", case | {"collision": table}
     fluids = {
         "power_law": {"consistency": 0.003, "index": 0.7},
         "carreau": {"viscosity_0": 0.1, "viscosity_inf": 0.005, "time": 500, "index": 0.4},

@@ -167,6 +167,7 @@ def _typed_tables(tables: dict) -> tuple[CaseFile | None, list[str]]:
         problems = sentences(error, tables)
     if "coupling" in wrong:  # all other tables depend on it
         return None, problems
+    wrong |= {"layout"} if "collision" in wrong else set()  # layouts support some collisions
     wrong |= {"output"} if "body" in wrong else set()  # outputs name bodies
     wrong |= {"output", "buoyancy", "body"} if "scalar" in wrong else set()  # and these scalars
     rest = {key: value for key, value in tables.items() if key not in wrong}

@@ -16,7 +16,6 @@ from mpilbm.model.findings import NOTE, SERIOUS, WARNING, Finding
 from mpilbm.model.limits import SEVERITY, judge_mach, judge_tau
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.boundary_capabilities import FaceFlow, Reads
-from mpilbm.physics.collisions.trace_rate import TraceRate
 
 LOST = 2**12  # a relative change per step below 1 / LOST does not change a number with 11 bits
 USUAL_SPEED = 0.05  # if the case gives none
@@ -180,28 +179,29 @@ def flow_along_walls(case: Case) -> Iterator[Finding]:
 def undamped_sound(case: Case) -> Iterator[Finding]:
     """Sound that crosses a box with inlets or outlets many times before it fades.
 
-    A wave of k = 2 pi / SHORT decays as exp(-nu_L k^2 t / 2), see TraceRate.sound_viscosity.
+    A wave of k = 2 pi / SHORT decays as exp(-nu_L k^2 t / 2), see Collision.sound_viscosity.
     Inlets, walls and outlets reflect it, and it disturbs pressure and forces; measurements: manual,
     "Sound at high Reynolds numbers".
     """
     for fluid in () if is_closed(case) else case.fluids:
         collision = fluid.collision
-        if not isinstance(collision, TraceRate):
+        if collision.bulk_rate is None:
             continue
         damping = collision.sound_viscosity(fluid.viscosity, case.lattice)
         steps = 2 / (damping * (2 * pi / SHORT) ** 2)
         crossings = steps * sqrt(case.lattice.cs2) / max(case.domain.size)
         if crossings > CROSSINGS:
-            rate = collision.omega_bulk
+            rate = getattr(collision, collision.bulk_rate)
             given = "is not given, and the viscosity alone damps sound"
             if rate is not None:
                 given = f"found {rate:g}, which hardly damps sound"
             text = (
                 f"{given}: a wave of {SHORT} cells fades in {steps:.2g} steps, in which it crosses "
                 f"the box {crossings:.2g} times and disturbs pressure and forces; set "
-                "omega_bulk = 1"
+                f"{collision.bulk_rate} = 1"
             )
-            yield Finding(WARNING, f"{case.key(fluid, 'collision')}.omega_bulk", text)
+            key = f"{case.key(fluid, 'collision')}.{collision.bulk_rate}"
+            yield Finding(WARNING, key, text)
 
 
 def sixteen_bits(case: Case) -> Iterator[Finding]:

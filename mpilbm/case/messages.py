@@ -51,6 +51,7 @@ LABELS = {
     LABEL: "letters, digits, _ and -, a letter first",
     SCALAR_LABEL: "letters, digits and _, a letter first",
 }
+NEAR = 0.6  # similarity of keys; with 0.5 "priority" is near "velocity"
 MOST_PROBLEMS = 50  # reported together
 PLACEHOLDERS = {float: "1.0", int: "1", str: '"…"', tuple: "[…]", list: "[…]", bool: "true"}
 
@@ -128,7 +129,7 @@ def _unknown_key(key: str, table: Kind) -> str:
     allowed = sorted(table.model.model_fields) if table.model else []
     if not allowed:
         return "unknown key; remove it"
-    near = difflib.get_close_matches(key, allowed, 1, 0.5)
+    near = difflib.get_close_matches(key, allowed, 1, NEAR)
     hint = f"; did you mean '{near[0]}'?" if near else ""
     return f"unknown key; allowed: {', '.join(allowed)}{hint}"
 

@@ -8,7 +8,7 @@ from mpilbm.codegen.coordinates import given
 from mpilbm.codegen.partial_cell import CellBody, Partial, beyond_equilibrium
 from mpilbm.codegen.program import FORCE
 from mpilbm.codegen.values import KernelValues
-from mpilbm.core.formulas.trees import total
+from mpilbm.core.formulas.trees import total, where
 from mpilbm.core.formulas.values import CellValue
 from mpilbm.layouts import HERE, AnyGrid, Place
 from mpilbm.model.expressions import (
@@ -291,19 +291,26 @@ class Model:
 
         Repeated steps relax the pressure and the stresses to those of the flow u. The term
         w_i c_i.(rho u - j) / cs2 is added to the populations before the collision, and the part
-        1 - rate of it is subtracted afterwards; only the density is conserved.
+        1 - rate of it is subtracted afterwards; only the density is conserved. Cells of which a
+        body fills a share are not held: their velocity follows from the body and the neighbours.
         [Mei et al. 2006, Comput. Fluids 35, 855]
         """
         density = kernel.let("density", total(f))
         rho, F = kernel.let("rho", self.rest(density)), self.force(kernel)
-        u = self._colliding(kernel, rho, u, F)
+        u, share = self._colliding(kernel, rho, u, F), None
         mass = 1 / self.collision.velocity([1], rho)[0]
-        parts = zip(self.axes, u, self.momentum(kernel, f, self.half), strict=True)
+        momentum = self.momentum(kernel, f, self.half)
+        if self.body:
+            share = self.body.share(kernel)
+            own = zip(self.axes, u, momentum, strict=True)
+            u = [kernel.let(f"free_{a}", where(0, share, j / mass, u_a)) for a, u_a, j in own]
+        parts = zip(self.axes, u, momentum, strict=True)
         lack = [kernel.let(f"lack_{a}", mass * u_a - j_a) for a, u_a, j_a in parts]
         directions = zip(self.lattice.w, self.lattice.c, strict=True)
         added = [w * dot(c, lack) / self.lattice.cs2 for w, c in directions]
         held = [kernel.let(f"held_{i}", f_i) for i, f_i in enumerate(_sum(f, added))]
-        f_star = self.collide_at(held, Macroscopic(density, rho, u), F, rates, kernel.let)
+        at = Macroscopic(density, rho, u)
+        f_star = self.collide_at(held, at, F, rates, kernel.let, share)
         return _sum(f_star, [(rate - 1) * each for each in added])
 
 

@@ -18,7 +18,7 @@ states where the flow of a case depends on the layout by more than rounding; `au
 layout.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -76,6 +76,9 @@ class Layout(Parameters):
     sweep        CUDA devices use a special kernel for the bulk
     storages     the values of `precision.storage` that the layout supports
     automatic    a run replaces it by another layout, see auto.py
+    shares       by `precision.storage`: the part of the bandwidth of a device copy that single
+                 steps in large boxes reached, measured; see run/preflight/expected_speed.py
+    past_bodies  the part of it that is left in flows past bodies with boundary lists
     """
 
     buffers: ClassVar[int] = 1
@@ -86,6 +89,8 @@ class Layout(Parameters):
     dense: ClassVar[bool] = True
     listed: ClassVar[bool] = False
     automatic: ClassVar[bool] = False
+    shares: ClassVar[Mapping[str, float]] = {}
+    past_bodies: ClassVar[float] = 1.0
 
     def gather(self, lattice: Lattice, i: int, parity: int) -> Place:
         """The place from which the incoming population along c_i is read."""

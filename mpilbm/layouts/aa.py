@@ -15,6 +15,7 @@ class AA(Layout):
     """
 
     parities = 2
+    shares = {"float64": 0.95, "float32": 0.95, "float16": 0.85}
 
     def gather(self, lattice: Lattice, i: int, parity: int) -> Place:
         """Even steps: slot i of the cell. Odd steps: opposite slot of the cell x - c_i."""

@@ -110,6 +110,7 @@ class Auto(AB):
     """
 
     automatic: ClassVar[bool] = True
+    shares = {}  # it has those of the layout that replaces it
 
     def resolve(self, facts: Facts, allowed: Callable[[Layout], bool]) -> tuple[Layout, str]:
         """The layout of the first rule that applies, and the reason.

@@ -28,6 +28,7 @@ class Indirect(Layout):
 
     dense = False
     listed = True
+    shares = {"float64": 0.74, "float32": 0.74}
 
     @field_validator("streaming")
     @classmethod

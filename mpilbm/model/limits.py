@@ -4,12 +4,14 @@ Each verdict is a sentence and a level: good, fair or poor. The verdicts on stab
 measurements of flows, in `stability.json` in this folder, which is written by
 
     tools/stability_map --known tools/measured/h200_stability_2026-11-22.json \\
-        --table mpilbm/model/stability.json
+        --known tools/measured/epyc_stability_2026-11-26.json --table mpilbm/model/stability.json
 
 Its entries [lattice][collision][flow] contain, for each Mach number, the largest stable grid
-Reynolds number u/nu and the smallest one at which the flow failed (null: it did not fail). `vortex`
-is a periodic box, `cavity` a box with a moving lid, `body` a sphere or cylinder between an inlet
-and an outlet. A case is judged by the flows that are similar to it.
+Reynolds number u/nu and the smallest one at which the flow failed (null: it did not fail). The
+collision is a label, see collision_label. `vortex` is a periodic box, `cavity` a box with a moving
+lid, `body` a sphere or cylinder between an inlet and an outlet, `road` a block above a wall that
+moves with the fluid, between an inlet and an outlet. A case is judged by the flows that are similar
+to it.
 """
 
 import json
@@ -21,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from mpilbm.core.units import mach, reynolds, tau_from_viscosity
 from mpilbm.model.case import Case, Fluid
+from mpilbm.model.collision_label import label_of
 from mpilbm.model.findings import NOTE, SERIOUS
 
 if TYPE_CHECKING:
@@ -32,7 +35,9 @@ FLOWS = {
     "vortex": "in a periodic vortex flow",
     "cavity": "in a lid-driven cavity",
     "body": "in the flow past a body between an inlet and an outlet",
+    "road": "in the flow past a body above a moving road",
 }
+INSTEAD = {"road": ("cavity", "body"), "walls": ("cavity",)}  # of a flow that was not measured
 POSSIBLY, LIKELY = "possibly unstable", "likely unstable"  # predictions, before a run
 MARGIN = 0.75  # a flow is near the limit above this fraction of the largest stable value
 UNMEASURED = 8  # grid Reynolds number up to which unmeasured collisions are considered stable
@@ -76,7 +81,7 @@ def judge_stability(
 
     number     the grid Reynolds number
     mach       the Mach number
-    collision  the registered name; with a closure, such as "trt+smagorinsky"
+    collision  the label, such as "trt+smagorinsky", see collision_label
     flows      the similar measured flows; the least stable one counts. "walls" (walls at rest, no
                inlet) uses the limits of `cavity`, but if only these are exceeded, the level is
                fair, not poor
@@ -100,9 +105,11 @@ def _judge_measured(
 ) -> tuple[str, str, str]:
     """Return a short verdict, the measured limits as a sentence, and the level."""
     walls = "walls" in flows
-    similar = [flow for flow in FLOWS if flow in flows or (walls and flow == "cavity")]
-    limits = [(limit(lattice, collision, flow, mach), flow) for flow in similar]
-    found = [(*known, flow) for known, flow in limits if known is not None]
+    found = [
+        (*known, flow)
+        for flow in similar_flows(lattice, collision, flows)
+        if (known := limit(lattice, collision, flow, mach)) is not None
+    ]
     if not found:
         level = "good" if number <= UNMEASURED else "fair"
         return "", f"the stability of {collision} on {lattice} has not been measured", level
@@ -123,6 +130,13 @@ def _judge_measured(
     return LIKELY, there, "poor"
 
 
+def similar_flows(lattice: str, collision: str, flows: Sequence[str]) -> list[str]:
+    """The flows by which a collision is judged: others INSTEAD of one that was not measured."""
+    known = measured_on(lattice).get(collision, {})
+    found = [one for flow in flows for one in ((flow,) if flow in known else INSTEAD.get(flow, ()))]
+    return [flow for flow in FLOWS if flow in found]
+
+
 def limit(
     lattice: str, collision: str, flow: str, mach: float
 ) -> tuple[float, float | None] | None:
@@ -131,11 +145,10 @@ def limit(
     They belong to the nearest measured Mach number. None if the collision was not measured in this
     flow.
     """
-    place = measured().get(lattice, {"mach": [], "collisions": {}})
-    limits = place["collisions"].get(collision, {}).get(flow)
+    limits = measured_on(lattice).get(collision, {}).get(flow)
     if limits is None:
         return None
-    stable, failed = limits[place["mach"].index(_nearest(lattice, mach))]
+    stable, failed = limits[measured()[lattice]["mach"].index(_nearest(lattice, mach))]
     return stable, failed
 
 
@@ -151,7 +164,7 @@ def stable_collisions(
 
     With `closed` these are collisions with a closure, otherwise collisions without one.
     """
-    names = measured().get(lattice, {}).get("collisions", {})
+    names = measured_on(lattice)
     known = {n: [limit(lattice, n, flow, mach) for flow in flows] for n in names}
     stable = [n for n, limits in known.items() if all(one and number <= one[0] for one in limits)]
     return [name for name in stable if ("+" in name) == closed]
@@ -185,6 +198,11 @@ def measured() -> dict[str, Any]:
     return json.loads(Path(__file__).with_name("stability.json").read_text("utf-8"))
 
 
+def measured_on(lattice: str) -> dict[str, Any]:
+    """Return the limits on a lattice, {label: {flow: limits}}; empty if none were measured."""
+    return measured().get(lattice, {"collisions": {}})["collisions"]
+
+
 def stability(
     case: Case, fluid: Fluid, speed: float, usable: Usable = lambda lattice, collision: True
 ) -> tuple[str, str]:
@@ -193,15 +211,12 @@ def stability(
     It is that of an equal collision, see Collision.equal_to.
     """
     collision = fluid.collision.equal_to(case.lattice)
-    model = collision.closure
-    closure = f"+{model.name}" if model and not model.limits() else ""
-    name = f"{collision.name}{closure}{' of coupled fluids' if case.coupling else ''}"
+    name, exact = _judged_as(case, collision)
     numbers = reynolds(least_viscosity(fluid), 1, speed), mach(speed, float(case.lattice.cs2))
     sentence, level = judge_stability(
         *numbers, case.lattice.name, name, flows(case), _least_stable_end(case), usable
     )
-    known = measured().get(case.lattice.name, {"collisions": {}})["collisions"]
-    if name in known and _is_changed(collision):
+    if not exact:
         sentence += "; measured with the default parameters"
     if collision.name != fluid.collision.name:
         sentence += f"; {collision.name} is the same collision on {case.lattice.name}"
@@ -228,12 +243,29 @@ def _least_stable_end(case: Case) -> tuple[str, float] | None:
     return name, number
 
 
-def _is_changed(collision: "Collision") -> bool:
-    """Whether a parameter of a collision, except the closure, differs from its default."""
+def _judged_as(case: Case, collision: "Collision") -> tuple[str, bool]:
+    """The label by whose limits a collision is judged, and whether its parameters are those.
+
+    Where a similar flow was run with the default parameters only, these limits count.
+    """
+    model, known = collision.closure, measured_on(case.lattice.name)
+    closure = model.name if model and not model.limits() else ""
+    coupled = " of coupled fluids" if case.coupling else ""
+    own, usual = (
+        label_of(collision.name, parameters, closure) + coupled
+        for parameters in (_changed(collision), {})
+    )
+    run, needed = known.get(own, {}), similar_flows(case.lattice.name, usual, flows(case))
+    return (own, True) if all(flow in run for flow in needed) else (usual, own == usual)
+
+
+def _changed(collision: "Collision") -> dict[str, Any]:
+    """The parameters of a collision, except the closure, that differ from their defaults."""
     fields = type(collision).model_fields.items()
     required = {key: getattr(collision, key) for key, field in fields if field.is_required()}
-    usual = type(collision)(**required)
-    return collision.model_dump(exclude={"closure"}) != usual.model_dump(exclude={"closure"})
+    usual = type(collision)(**required).model_dump(exclude={"closure"})
+    found = collision.model_dump(exclude={"closure"})
+    return {key: value for key, value in found.items() if value != usual.get(key)}
 
 
 def flows(case: Case) -> tuple[str, ...]:
@@ -242,8 +274,12 @@ def flows(case: Case) -> tuple[str, ...]:
     through = [face for face in faces if face.face_flow.crosses]
     walls = [face for face in faces if face not in through]
     walls += [body.boundary for body in case.bodies]
-    moving = any(any(getattr(wall, "velocity", None) or ()) for wall in walls)
-    found = ("cavity",) * moving + ("body",) * bool(through or case.bodies)
+    velocities = (getattr(wall, "velocity", None) or () for wall in walls)
+    moving = [velocity for velocity in velocities if any(velocity)]
+    inflows = [getattr(face, "velocity", None) for face in through]
+    if case.bodies and moving and all(velocity in inflows for velocity in moving):
+        return ("road",)
+    found = ("cavity",) * bool(moving) + ("body",) * bool(through or case.bodies)
     return found or (("walls",) if faces else ("vortex",))
 
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from support.closures import closure_table
+from support.closures import closure_table, lattice_of
 from support.emulated_device import EmulatedDevice, command, encode_tiled
 from support.pairs import ALL_COMBINATIONS, all_pairs, label
 from support.settings import MODELS, OPTIONS, defined, tables, with_model
@@ -173,7 +173,7 @@ def test_every_force_and_equilibrium(force, equilibrium, precision):
 
 @pytest.mark.parametrize(("closure", "precision"), [(c, "half") for c in names("closures")])
 def test_every_closure(closure, precision):
-    case = long("D2Q9", "forced", precision)
+    case = long(lattice_of(closure), "forced", precision)
     case["collision"]["closure"] = closure_table(closure)
     expected = Cluster(case).start().run(5).fields("rho", "u")
     for name, values in swept(case).fields("rho", "u").items():

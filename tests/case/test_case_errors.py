@@ -1,4 +1,5 @@
 import re
+import tomllib
 
 import pytest
 from support.case_tables import (
@@ -287,3 +288,22 @@ def test_a_change_lost_in_sixteen_bits_is_reported(force, viscosity, expected):
     assert 'use storage = "mixed"' in warning
     single = parse_case(tables(**more))
     assert not [w for w in warnings_of(single) if w.startswith("precision.storage")]
+
+
+def test_a_key_that_is_not_similar_is_not_proposed():
+    ball = {
+        "label": "ball",
+        "shape": {"name": "sphere", "centre": [2, 2, 6], "radius": 1.5},
+        "boundary": {"name": "partially_saturated", "velocity": [0, 0, 0]},
+    }
+    (line,) = changed("body", [ball])
+    assert line == (
+        "body.ball.boundary.velocity: unknown key; allowed: name, priority, wetting, where"
+    )
+
+
+@pytest.mark.parametrize("equilibrium", ['{name = "hermit"}', '"hermite"'])
+def test_a_layout_is_not_judged_with_the_collision_that_replaces_a_wrong_one(equilibrium):
+    given = tomllib.loads(f"equilibrium = {equilibrium}")
+    found = problems(layout={"name": "moments"}, collision={"name": "regularized"} | given)
+    assert [line.partition(": ")[0].startswith("collision.equilibrium") for line in found] == [True]

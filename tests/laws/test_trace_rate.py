@@ -87,11 +87,18 @@ def test_moments_have_the_flow_of_populations(name, lattice, omega_bulk):
 
 
 @pytest.mark.parametrize(
-    ("nu", "omega_bulk", "warned"),
-    [(1e-5, None, True), (1e-5, 1.9999, True), (1e-5, 1, False), (1e-2, None, False)],
+    ("nu", "collision", "warned"),
+    [
+        (1e-5, "regularized", True),
+        (1e-5, {"name": "regularized", "omega_bulk": 1.9999}, True),
+        (1e-5, {"name": "regularized", "omega_bulk": 1}, False),
+        (1e-2, "regularized", False),
+        (1e-5, "central_moment", False),
+        (1e-5, {"name": "central_moment", "omega_bulk": 1.9999}, True),
+    ],
 )
-def test_undamped_sound_between_inlet_and_outlet_gives_a_warning(nu, omega_bulk, warned):
-    collision = trace("regularized", omega_bulk)
+def test_undamped_sound_between_inlet_and_outlet_gives_a_warning(nu, collision, warned):
+    collision = {"name": collision} if isinstance(collision, str) else collision
     inlet = {"name": "equilibrium", "where": ["x-"], "velocity": [0.05, 0]}
     case = tables(boundary=[inlet, OUTLET, SIDES], fluid={"viscosity": nu}, collision=collision)
     found = [text for text in warnings_of(parse_case(case, "test.toml")) if "damps sound" in text]

@@ -10,10 +10,14 @@ from mpilbm.case.case import load_case, parse_case
 from mpilbm.case.velocity_bounds import largest_speed
 from mpilbm.core.registry import make, names
 from mpilbm.model import limits
+from mpilbm.model.collision_label import label_of, parts_of
 from mpilbm.model.limits import judge_stability
 from mpilbm.run.preflight.plan import plan
 
-RAW = ROOT / "tools/measured/h200_stability_2026-11-22.json"
+RAW = [
+    ROOT / "tools/measured" / name
+    for name in ("h200_stability_2026-11-22.json", "epyc_stability_2026-11-26.json")
+]
 LEVELS = ["good", "fair", "poor"]
 TRT = "D3Q19", "trt"
 
@@ -83,9 +87,7 @@ def test_what_was_not_measured_is_said():
 
 def test_all_collisions_of_the_package_are_in_the_table():
     found = {
-        name.partition("+")[0]
-        for place in limits.measured().values()
-        for name in place["collisions"]
+        parts_of(name)[0] for place in limits.measured().values() for name in place["collisions"]
     }
     assert found == set(names("collisions"))
     assert set(limits.measured()) == set(names("lattices"))
@@ -94,8 +96,9 @@ def test_all_collisions_of_the_package_are_in_the_table():
 def test_the_table_is_that_of_the_measured_points(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "tools")
     tool = runpy.run_path(str(ROOT / "tools/stability_map"))
+    known = [text for file in RAW for text in ("--known", str(file))]
     with pytest.raises(SystemExit):
-        tool["main"](["--known", str(RAW), "--table", str(tmp_path / "table.json")])
+        tool["main"]([*known, "--table", str(tmp_path / "table.json")])
     assert (tmp_path / "table.json").read_text() == (
         ROOT / "mpilbm/model/stability.json"
     ).read_text()
@@ -191,8 +194,9 @@ def test_check_names_only_collisions_that_the_case_accepts(more):
     parts = advice.rpartition("; or ")[0].split("; ") if named else []
     for part in parts:
         collisions, _, lattice = part.partition(" on ")
-        for name, _, closure in (each.partition("+") for each in collisions.split(", ")):
-            table = {"name": name} | ({"closure": {"name": closure}} if closure else {})
+        for name, parameters, closure in map(parts_of, collisions.split(", ")):
+            table = {"name": name} | parameters
+            table |= {"closure": {"name": closure}} if closure else {}
             parse_case(tables | {"collision": table, "lattice": {"name": lattice or "D3Q19"}})
 
 
@@ -263,3 +267,40 @@ def test_a_collision_with_a_parameter_that_has_no_default():
 
     fluid = case.fluids[0].model_copy(update={"collision": Own(rate=0.5)})
     assert limits.stability(case, fluid, 0.1)[0].startswith("fine: trt was stable up to 32")
+
+
+@pytest.mark.parametrize(("speed", "found"), [(0.06, ("road",)), (0.05, ("cavity", "body"))])
+def test_a_road_moves_as_fast_as_the_inflow(speed, found):
+    case = load_case(ROOT / "cases/ahmed.toml", [f"boundary.3.velocity=[{speed}, 0, 0]"])
+    assert limits.flows(case) == found
+
+
+def test_where_the_road_was_not_measured_cavity_and_body_count():
+    assert limits.similar_flows("D3Q19", "entropic", ("road",)) == ["cavity", "body"]
+    one, other = (
+        judge_stability(5, 0.1, "D3Q19", "entropic", flows)
+        for flows in (("road",), ("cavity", "body"))
+    )
+    assert one == other
+
+
+@pytest.mark.parametrize("label", ["trt", "regularized(omega_bulk=1)+smagorinsky", "a(b=0.5; c=2)"])
+def test_labels(label):
+    assert label_of(*parts_of(label)) == label
+
+
+def test_parameters_that_were_measured_have_limits_of_their_own():
+    """A higher limit than without them, and no remark on other parameters."""
+    assert "recursive_regularized(omega_bulk=1)" in limits.measured_on("D3Q19")
+    case = load_case(ROOT / "cases/sphere_in_channel.toml")
+    assert case.lattice.name == "D3Q19"
+    fluid = case.fluids[0]
+    found = {}
+    for omega_bulk in (None, 1.0, 1.5):
+        table = {"name": "recursive_regularized", "omega_bulk": omega_bulk}
+        changed = fluid.model_copy(update={"collision": make("collisions", table)})
+        changed = changed.model_copy(update={"viscosity": 0.06 / 200})
+        found[omega_bulk] = limits.stability(case, changed, 0.06)
+    assert [level for _, level in found.values()] == ["poor", "good", "poor"]
+    said = ["default parameters" in sentence for sentence, _ in found.values()]
+    assert said == [False, False, True]

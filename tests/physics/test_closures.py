@@ -7,8 +7,8 @@ import json
 
 import numpy as np
 import pytest
-from support.case_tables import changed
-from support.closures import closure_table
+from support.case_tables import PLANE, changed
+from support.closures import closure_table, lattice_of
 from support.equations import F, Numbers, model
 from support.flows import first_lattice
 from support.pairs import all_pairs, defined, label
@@ -41,7 +41,12 @@ def flow_of(choice: dict) -> dict:
 
 def flows(**more) -> list[dict]:
     """Pairs of lattices, collisions, equilibria and these further options."""
-    return all_pairs(OPTIONS | more, lambda choice: defined(choice["lattice"], flow_of(choice)))
+    return all_pairs(OPTIONS | more, allowed)
+
+
+def allowed(choice: dict) -> bool:
+    closure, D = choice.get("closure", "smagorinsky"), make("lattices", choice["lattice"]).D
+    return D in find("closures", closure).dimensions and defined(choice["lattice"], flow_of(choice))
 
 
 def closed(collision, closure="smagorinsky", **fields):
@@ -151,8 +156,8 @@ LAYOUTS = [("trt", "ab", "forced"), ("mrt", "aa", "walls"), ("regularized", "mom
 def test_neither_slabs_nor_layout_show(closure, collision, layout, setting):
     def run(layout, slabs):
         case = box(
-            "D2Q9",
-            **SETTINGS[setting]("D2Q9"),
+            lattice_of(closure),
+            **SETTINGS[setting](lattice_of(closure)),
             layout={"name": layout},
             collision=closed(collision, closure),
         )
@@ -213,6 +218,12 @@ def test_refused():
     (line,) = changed("lattice", {"name": "D3Q13"}, FCC)
     assert line.startswith(
         "collision.closure: found 'smagorinsky', but the shear stress relaxes at two"
+    )
+    (line,) = changed("collision", closed("trt", "qr"), PLANE)
+    assert line == (
+        "collision.closure: found 'qr', but it has no effect in 2D; closures in 2D: "
+        f"{', '.join(name for name in CLOSURES if name != 'qr')}; or use a lattice of another "
+        "dimension"
     )
     (line,) = changed("collision", closed("trt", constant=0))
     assert line == "collision.closure.constant: found 0; allowed: > 0"

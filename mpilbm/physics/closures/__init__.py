@@ -6,7 +6,7 @@ shear rate. To add a closure, write one file with a class derived from `Closure`
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
@@ -24,6 +24,8 @@ class Closure(Parameters):
     derives its other rates from `omega`, see Collision.local_rates. The parameters of a closure are
     arguments of the kernel (`arguments`), so a change of their values does not change the kernel.
     """
+
+    dimensions: ClassVar[tuple[int, ...]] = (2, 3)  # D of the lattices on which it is defined
 
     def arguments(self, lattice: Lattice) -> dict[str, float]:
         """Arguments of the kernel in addition to the rates of the collision, {name: value}."""

@@ -58,6 +58,8 @@ class Collision(Parameters):
     )
 
     shear_rate: ClassVar[str | None] = None  # rate that a closure changes; None: no closures
+    bulk_rate: ClassVar[str | None] = None  # field that damps sound; see sound_viscosity
+    speed: ClassVar[float] = 1.0  # measured part of the speed that memory traffic allows on GPUs
     numbers: ClassVar[tuple[str, ...]] = ()  # fields that are arguments of the kernel
     second_order: ClassVar[bool] = False  # f* has no moments above the second order
     recursive: ClassVar[bool] = False  # `rebuilt` computes those that it has
@@ -95,19 +97,8 @@ class Collision(Parameters):
 
     def problems(self, case: Case) -> list[str]:
         """Errors: a lattice, equilibrium, closure or force that the operator does not support."""
-        if self.closure and not self.shear_rate:
-            allowed = [n for n in names("collisions") if find("collisions", n).shear_rate]
-            return [
-                f"closure: found '{self.closure.name}', but {self.name} supports no closure; "
-                f"collisions that support closures: {', '.join(allowed)}"
-            ]
-        if self.closure and case.lattice.isotropy < 4:
-            lattices = [n for n in names("lattices") if find("lattices", n)().isotropy >= 4]
-            return [
-                f"closure: found '{self.closure.name}', but the shear stress relaxes at two "
-                f"rates on {case.lattice.name}, and a closure computes one; lattices that "
-                f"support closures: {', '.join(lattices)}"
-            ]
+        if self.closure and (problems := self._refused_closure(self.closure, case.lattice)):
+            return problems
         if problems := undefined(self.name, case.lattice, self.lattices):
             return problems
         if self.equilibria and self.equilibrium.name not in self.equilibria:
@@ -123,6 +114,29 @@ class Collision(Parameters):
             f"{case.lattice.name} is isotropic to order {found}; "
             "use another lattice"
         ]
+
+    def _refused_closure(self, closure: Closure, lattice: Lattice) -> list[str]:
+        """An error if the collision or the lattice does not support the closure."""
+        found, D = f"closure: found '{closure.name}', but ", lattice.D
+        if not self.shear_rate:
+            allowed = [n for n in names("collisions") if find("collisions", n).shear_rate]
+            return [
+                f"{found}{self.name} supports no closure; collisions that support closures: "
+                f"{', '.join(allowed)}"
+            ]
+        if lattice.isotropy < 4:
+            lattices = [n for n in names("lattices") if find("lattices", n)().isotropy >= 4]
+            return [
+                f"{found}the shear stress relaxes at two rates on {lattice.name}, and a closure "
+                f"computes one; lattices that support closures: {', '.join(lattices)}"
+            ]
+        if D not in closure.dimensions:
+            allowed = [n for n in names("closures") if D in find("closures", n).dimensions]
+            return [
+                f"{found}it has no effect in {D}D; closures in {D}D: {', '.join(allowed)}; or use "
+                "a lattice of another dimension"
+            ]
+        return []
 
     def _refused_forces(self, case: Case) -> list[str]:
         """An error for each force of this collision that is not in `forces`."""
@@ -156,6 +170,17 @@ class Collision(Parameters):
         if self.shear_rate is None:
             raise NotImplementedError(f"{self.name}: stress_rate")
         return rates[self.shear_rate]
+
+    def sound_viscosity(self, nu: float, lattice: Lattice) -> float:
+        """nu_L = 2 (D - 1) nu / D + 2 nu_b / D: a wave of sound decays as exp(-nu_L k^2 t / 2).
+
+        nu_b = cs2 (1 / `bulk_rate` - 1/2) is that of the trace of the second moments; it is nu if
+        the field of this name is None.
+        """
+        assert self.bulk_rate, "only for collisions with this rate"
+        rate = getattr(self, self.bulk_rate)
+        bulk = nu if rate is None else float(lattice.cs2) * (1 / rate - 0.5)
+        return 2 * ((lattice.D - 1) * nu + bulk) / lattice.D
 
     def relax(self, lattice: Lattice, d: Populations, *_: Any, **rates: Any) -> list[Expression]:
         """Return R(d), Q expressions, from the Q deviations d = f - feq + F/2."""

@@ -41,6 +41,7 @@ class CentralMoment(InFrame):
     omega_sixth: float = Field(1.0, gt=0, lt=2, description="rate of the moments of order 6")
 
     numbers = ("omega_bulk", *HIGHER.values())
+    bulk_rate = "omega_bulk"
     lattices = ("D2Q9", "D3Q27")
 
     def problems(self, case: Case) -> list[str]:

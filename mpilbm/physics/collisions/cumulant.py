@@ -57,6 +57,7 @@ class Cumulant(InFrame):
     omega_10: float = rate("C_222")
 
     numbers = tuple(f"omega_{k}" for k in range(2, 11))
+    bulk_rate = "omega_2"
     lattices = ("D3Q27",)
 
     def relaxed_populations(self, frame: Frame, f: Populations, rates: Rates) -> list[Expression]:

@@ -34,6 +34,7 @@ class Entropic(Collision):
 
     equilibria = ("entropic",)
     linear = False
+    speed = 0.21
     forces = ("exact_difference",)
     lattices = Minimiser.lattices
 

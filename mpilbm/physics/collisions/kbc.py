@@ -29,6 +29,7 @@ class KBC(Collision):
 
     equilibria = ("entropic",)
     linear = False
+    speed = 0.6
     lattices = ("D2Q9", "D3Q27")
 
     def rates(self, nu: float, lattice: Lattice) -> dict[str, float]:

@@ -15,7 +15,7 @@ class Regularized(TraceRate):
     """f* = feq + (1 - omega) w_i Q_i : A / (2 cs4), A = sum_j Q_j (f_j - feq_j).
 
     Q_i = c_i c_i - cs2 1; nu = cs2 (1/omega - 1/2). More stable than `bgk` at high Reynolds
-    numbers. The layout `moments` requires this collision. All lattices isotropic to order 4.
+    numbers. The layout `moments` supports it. All lattices isotropic to order 4.
     [Latt & Chopard 2006, Math. Comput. Simul. 72, 165; Januszewski & Kostur 2014, Comput. Phys.
     Commun. 185, 2350, 2.1.1]
     """

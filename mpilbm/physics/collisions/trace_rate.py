@@ -35,17 +35,12 @@ class TraceRate(Collision):
     )
 
     shear_rate = "omega"
+    bulk_rate = "omega_bulk"
 
     @property
     def fastest_wall(self) -> float:
         """5; without a limit if omega_bulk is at most WALLS: with 1.8 walls at 20 are unstable."""
         return inf if self.omega_bulk is not None and self.omega_bulk <= WALLS else 5
-
-    def sound_viscosity(self, nu: float, lattice: Lattice) -> float:
-        """nu_L = 2 (D - 1) nu / D + 2 nu_b / D: a wave of sound decays as exp(-nu_L k^2 t / 2)."""
-        cs2 = float(lattice.cs2)
-        bulk = nu if self.omega_bulk is None else cs2 * (1 / self.omega_bulk - 0.5)
-        return 2 * ((lattice.D - 1) * nu + bulk) / lattice.D
 
     def structure(self) -> dict[str, Any]:
         """Properties that determine the kernel text: of `omega_bulk` whether it is None or 1."""

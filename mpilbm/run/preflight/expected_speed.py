@@ -5,8 +5,15 @@
 
 `copy` is the bandwidth of a device copy, bytes read and written per second. Cells are all cells of
 the box, or in `indirect` the fluid cells. `share` is the part of this bandwidth that the layout
-reached in single steps in large boxes; small boxes are slower, and `moments` is faster where it
-takes two steps in one pass. Not for CPUs, where collisions take longer than memory traffic.
+reached in single steps in large boxes (Layout.shares); small boxes are slower, and `moments` is
+faster where it takes two steps in one pass. It is smaller in flows past bodies
+(Layout.past_bodies) and with collisions that take longer than the traffic (Collision.speed). Not
+for CPUs, where most collisions do.
+
+Measured on an H200 with D3Q19: tools/measured/h200_bench_populations_…, h200_bench_half_…,
+h200_bench_settings_…, h200_bench_moments_…; collisions: h200_bench_collisions_…, h200_bench_q27_…;
+past a sphere in a channel of 1024 x 384 x 384 cells between an inlet and an outlet, one of four
+H200: h200_4gpus_flows_….
 """
 
 from collections.abc import Sequence
@@ -28,21 +35,6 @@ from mpilbm.run.preflight.report import Line
 from mpilbm.solids import plane_costs
 from mpilbm.solids.entry_list import EntryList
 
-# Shares on an H200, D3Q19 (tools/measured/: h200_bench_populations_…, h200_bench_half_…,
-# h200_bench_settings_…, h200_bench_moments_…), by the narrowest and the widest stored format.
-FULL = {"ab": 0.97, "aa": 0.95, "esopull": 0.95, "indirect": 0.74, "moments": 0.82}
-SHARES: dict[tuple[str, str], dict[str, float]] = {
-    ("float32", "float32"): FULL,
-    ("float64", "float64"): FULL,
-    ("float16", "float32"): {"moments": 0.72},
-    ("float16", "float16"): {"ab": 0.89, "aa": 0.85, "esopull": 0.83, "moments": 0.62},
-}
-# Of these shares, with collisions that take longer than the traffic (h200_bench_collisions_…,
-# h200_bench_q27_…).
-SLOW = {"entropic": 0.21, "kbc": 0.6}
-# Of these shares, in flows past bodies with boundary lists: a sphere in a channel of 1024 x 384 x
-# 384 cells between an inlet and an outlet, on one of four H200 (h200_4gpus_flows_…).
-BODIES = {"ab": 0.94, "moments": 0.79}
 COPIED = 2**27  # bytes that measure the bandwidth of the memory
 SWEPT: tuple[dict[str, Any], ...] = (  # collisions that a line of `check` names
     {"name": "regularized"},
@@ -73,13 +65,12 @@ class Estimate:
         """
         if not case.single_fluid or case.scalars:
             return None
-        formats = case.formats
-        share = SHARES.get((formats.unit, formats.widest), {}).get(case.layout.name)
+        share = case.layout.shares.get(case.precision.storage)
         if share is None or not self.fluid or not self.copy:
             return None
         if self.links:
-            share *= BODIES.get(case.layout.name, 1.0)
-        share *= min(SLOW.get(each.collision.name, 1.0) for each in case.fluids)
+            share *= case.layout.past_bodies
+        share *= min(each.collision.speed for each in case.fluids)
         cells = self.fluid if case.layout.listed else prod(case.shape)
         seconds = plane_costs.traffic(case, cells, self.links) / (share * self.copy)
         return self.fluid / seconds / 1e9

@@ -17,6 +17,7 @@ from mpilbm.case.model import Case, Fluid
 from mpilbm.case.velocity_bounds import InitialRange, largest_speed
 from mpilbm.core.registry import make
 from mpilbm.core.units import mach, reynolds
+from mpilbm.model.collision_label import parts_of
 from mpilbm.model.findings import SERIOUS, WARNING, Finding, in_order
 from mpilbm.model.limits import FAST, SEVERITY, of_fluid
 from mpilbm.physics.boundary_capabilities import FaceFlow
@@ -188,16 +189,16 @@ def verdicts(seen: Inspected) -> Iterator[Finding]:
 def is_usable(case: Case, fluid: Fluid, lattice: str, collision: str) -> bool:
     """Whether the case accepts this collision of a fluid on a lattice.
 
-    collision: the registered name; with a closure, such as "trt+smagorinsky". A closure that gives
-    the whole viscosity, as of a non-Newtonian fluid, is kept.
+    collision: the label, such as "trt+smagorinsky", see collision_label. A closure that gives the
+    whole viscosity, as of a non-Newtonian fluid, is kept.
     """
-    name, _, closure = collision.partition("+")
+    name, parameters, closure = parts_of(collision)
     given = fluid.collision.closure
     kept = given if given and given.limits() else None
     if kept and closure:
         return False
     model = make("closures", closure) if closure else kept
-    used = make("collisions", name).model_copy(update={"closure": model})
+    used = make("collisions", {"name": name} | parameters).model_copy(update={"closure": model})
     changed = fluid.model_copy(update={"collision": used})
     fluids = tuple(changed if each is fluid else each for each in case.fluids)
     return not problems_with(case, lattice=make("lattices", lattice), fluids=fluids)

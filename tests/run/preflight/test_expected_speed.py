@@ -8,11 +8,11 @@ from support import ROOT
 
 from mpilbm.case.case import load_case, parse_case
 from mpilbm.core.errors import MpilbmError
-from mpilbm.core.registry import make, names
+from mpilbm.core.registry import find, make, names
 from mpilbm.parallel.ranks import Serial
 from mpilbm.parallel.slabs import split
 from mpilbm.run import setup
-from mpilbm.run.preflight.expected_speed import BODIES, FULL, Estimate, links_to_bodies
+from mpilbm.run.preflight.expected_speed import Estimate, links_to_bodies
 from mpilbm.run.preflight.plan import plan
 from mpilbm.solids import build, plane_costs
 from mpilbm.view import bench
@@ -80,14 +80,17 @@ def test_links_take_time_and_solid_cells_do_not_count():
         for fluid, links in ((cells, 0), (cells // 2, 0), (cells, cells))
     )
     assert half == pytest.approx(whole / 2)
-    slower = BODIES["ab"] * 152 / (152 + plane_costs.LINK_BYTES)
+    slower = case.layout.past_bodies * 152 / (152 + plane_costs.LINK_BYTES)
     assert listed == pytest.approx(whole * slower)
 
 
-def test_shares_are_those_of_layouts_and_a_layout_needs_none():
-    assert set(FULL) < set(names("layouts"))
-    plug_in = case_of().layout.model_copy()
-    assert Estimate(COPY, 1, 0).glups(case_of().model_copy(update={"layout": plug_in})) is None
+def test_shares_are_those_of_storages_and_a_layout_needs_none():
+    layouts = [find("layouts", name) for name in names("layouts")]
+    assert all(set(layout.shares) <= set(layout.storages) for layout in layouts)
+    case = case_of()
+    assert case.layout.automatic
+    assert not case.layout.shares
+    assert Estimate(COPY, 1, 0).glups(case) is None
 
 
 def test_links_are_those_of_bodies():

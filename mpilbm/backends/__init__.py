@@ -216,10 +216,23 @@ class Device:
         """Enqueue the values that the collide-stream kernel expects in solid cells of an array."""
 
     def two_steps(self, kernels: Mapping[str, CompiledKernel], grid: Grid) -> CompiledKernel | None:
-        """A kernel for two steps of a box without boundary lists; None: there is none.
+        """A kernel for two steps, without boundary lists; None: there is none.
 
         It takes the arguments of `collide_stream_0`, applies the same walls, and has the bits of
         two of its launches.
+        """
+        return None
+
+    def sweep_of(
+        self,
+        kernels: Mapping[str, CompiledKernel],
+        walls: BoxWalls,
+        bodies: BodyWalls,
+        grid: Grid,
+    ) -> CompiledKernel | None:
+        """The kernel of single steps, with its bits, for another box; None: there is none.
+
+        It takes the arguments of `collide_stream_0`, and applies these walls.
         """
         return None
 

@@ -23,6 +23,7 @@ from mpilbm.solids.link_set import LinkSet
 from mpilbm.solids.missing_links import owned_links
 from mpilbm.solids.owners import owners_of
 from mpilbm.solids.solid_cells import padded_ids, solids
+from mpilbm.solids.windows import Window
 
 BLOCK = 32  # cells of a row whose words lie together
 EMPTY, SOLID = 0, 1  # blocks that are not repeated: no bit is set; all cells are solid
@@ -61,6 +62,24 @@ class BodyWalls:
             if plane is not None:
                 packed.add(grid.ghost + local, _words_of_plane(case, slab, plane, numbers))
         return cls(packed.blocks, np.concatenate(packed.words), places)
+
+    def of_window(self, window: Window, grid: Grid) -> "BodyWalls":
+        """The words of the cells of a window of the slab; `grid`: of the window.
+
+        Across the planes a window has no neighbours, so its ghost planes have no words.
+        """
+        planes = np.arange(grid.planes + 2 * grid.ghost)
+        places = [planes, np.arange(grid.rows), np.arange(grid.nx)]
+        places[window.axis] = np.array(window.ends)
+        if window.axis == 0:
+            planes = planes[grid.ghost : -grid.ghost]
+            places[0] += grid.ghost
+        xs = places[2]
+        found = self.words[self.blocks[np.ix_(*places[:2], xs // BLOCK)], xs % BLOCK]
+        packed = _Packed((grid.planes + 2 * grid.ghost, grid.rows, grid.nx))
+        for plane, words in zip(planes, found, strict=True):
+            packed.add(int(plane), words)
+        return BodyWalls(packed.blocks, np.concatenate(packed.words), self.owners)
 
     @property
     def nbytes(self) -> int:

@@ -254,6 +254,19 @@ class CudaDevice(GpuDevice):
             return None
         return sweep.two_steps(grid)
 
+    def sweep_of(
+        self,
+        kernels: Mapping[str, CompiledKernel],
+        walls: BoxWalls,
+        bodies: BodyWalls,
+        grid: Grid,
+    ) -> CompiledKernel | None:
+        """The moment sweep for another box, if there is one and a tile fits."""
+        sweep = kernels[GENERAL]
+        if not isinstance(sweep, SweepKernel):
+            return None
+        return sweep.of_box(walls, bodies, grid)
+
     def module(self, text: str, options: tuple[str, ...]) -> Any:
         """The compiled text; raises MpilbmError with NVRTC's first lines."""
         module = self._cupy.RawModule(code=text, backend="nvrtc", options=options)

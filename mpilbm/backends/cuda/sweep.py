@@ -114,6 +114,14 @@ class SweepKernel:
         box = grid.nx, grid.row_stride, grid.rows
         return kernel if self.fitting(*box) and kernel.fitting(*box) else None
 
+    def of_box(self, walls: BoxWalls, bodies: BodyWalls, grid: Grid) -> "SweepKernel | None":
+        """The sweep of single steps for another box with other walls, if a tile fits."""
+        kernel = SweepKernel(self._device, self._program, None)
+        kernel._walls, kernel._bodies = walls.table, Bodies(self._device, bodies)
+        kernel._owned = grid.ghost, grid.planes
+        kernel._modules = self._modules  # compiled for the same tiles
+        return kernel if kernel.fitting(grid.nx, grid.row_stride, grid.rows) else None
+
     def resources(self) -> Resources:
         """Registers and spilled bytes of a thread, shared bytes of a block."""
         if self.tile is None:
@@ -126,7 +134,7 @@ class SweepKernel:
     def fitting(self, nx: int, row_stride: int, rows: int) -> list[Tile]:
         """The tiles that can run; tiles wider than the box come last."""
         limit = self._device.shared_memory
-        tiles = candidates(self._device.capability, self._steps)
+        tiles = candidates(self._device.capability, self._steps, narrow=self._generic is None)
         tiles = sorted(tiles, key=lambda tile: tile.own[0] > nx)
         return [tile for tile in tiles if self._needs.fits(tile, limit, nx, row_stride, rows)]
 

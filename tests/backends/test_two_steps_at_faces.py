@@ -19,6 +19,7 @@ from support.two_steps import (
 
 from mpilbm.backends.cuda import tiles
 from mpilbm.case.case import parse_case
+from mpilbm.codegen.program import SHARE
 from mpilbm.parallel import slabs
 from mpilbm.solids.windows import REACH, allows_windows
 from mpilbm.solver import two_steps
@@ -195,3 +196,6 @@ def test_windows_are_counted():
         arrays = [a for window in solver.two_steps._windows for a in window._own.f]
         assert needed["windows at faces"] == sum(array.nbytes for array in arrays)
         assert needed["populations"] == sum(array.nbytes for array in solver.fluids[0].f)
+        own = [solver.context, *(window._context for window in solver.two_steps._windows)]
+        shares = sum(each.tables[SHARE].nbytes for each in own if SHARE in each.tables)
+        assert needed.get("solid shares", 0) == shares

@@ -5,12 +5,11 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from mpilbm.core import quantity
-from mpilbm.core.formulas.values import Given, GivenVector, Value
+from mpilbm.core.formulas.values import Given, Value
 from mpilbm.core.quantity import RHO
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression, Populations, Vector
-from mpilbm.physics.boundaries import DENSITY, VELOCITY, Boundary, by_axis
+from mpilbm.physics.boundaries import DENSITY, Driven, by_axis
 from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.equilibria import dot
 
@@ -29,13 +28,10 @@ def lagged(now: Expression, before: Expression) -> Expression:
     return (1 - LAG) * now + LAG * before
 
 
-class Prescribed(Boundary):
+class Prescribed(Driven):
     """A boundary with a given velocity or density, which holds at the cell next to the face."""
 
     wall_at = "node"
-    velocity: Annotated[GivenVector | None, quantity.VELOCITY] = Field(
-        None, description=VELOCITY, examples=[[0.05, 0]]
-    )
     rho: Annotated[Value | None, RHO] = Field(None, description=DENSITY, examples=[1.0])
 
     @model_validator(mode="after")
@@ -48,7 +44,7 @@ class Prescribed(Boundary):
     def values(self) -> dict[str, Given]:
         """The components of the velocity, or the density."""
         if self.velocity is not None:
-            return by_axis("velocity", self.velocity)
+            return by_axis("velocity", self.present_velocity)
         assert self.rho is not None, "`_one_value` requires one of them"
         return {"rho": self.rho}
 

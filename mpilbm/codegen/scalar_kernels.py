@@ -1,11 +1,8 @@
 """The kernels of a fluid and the scalars that it carries: one kernel computes a step of all."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from sympy import Rational
-
-from mpilbm.codegen.coordinates import given
 from mpilbm.codegen.diagnostics import Diagnostics
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FieldKernels, FluidKernels, Options
@@ -117,15 +114,9 @@ class CarryingKernels(FluidKernels):
             each.store(kernel, (parity - 1) % self.layout.parities, g, f"f{each.suffix}")
         return kernel
 
-    def rates(self, kernel: KernelValues) -> dict[str, Expression]:
-        """{name: rate}, with that of the viscosity of the cell if it depends on scalars."""
-        rates, nu = super().rates(kernel), self.model.nu
-        if nu is None:
-            return rates
-        known = scalar_values(kernel, self.scalars)
-        here = given(kernel, nu, self.lattice, known=known)
-        omega = kernel.let("omega_here", 1 / (here / self.lattice.cs2 + Rational(1, 2)))
-        return self.model.collision.local_rates(rates, omega)
+    def known(self, kernel: KernelValues) -> Mapping[str, Expression]:
+        """The scalars, on which the viscosity may depend."""
+        return scalar_values(kernel, self.scalars)
 
     def flow(self, kernel: KernelValues) -> list[Expression]:
         """The velocity that carries the scalars, which includes half of the force."""

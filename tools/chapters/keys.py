@@ -118,6 +118,7 @@ UNITS = {
     "relaxation": "1/step",
     **dict.fromkeys(("reynolds", "magic", "constant", "normal", "lift", "keep", "priority"), "1"),
     "index": "1",
+    "exponent": "1",
     "Carreau.a": "1",
     **dict.fromkeys(("device", "platform", "order", "threads"), "1"),
     **dict.fromkeys(("G", "a", "kappa", "gamma"), "lattice units"),

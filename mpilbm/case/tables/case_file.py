@@ -20,6 +20,7 @@ from mpilbm.physics.couplings import Coupling
 from mpilbm.physics.forcing import Forcing
 from mpilbm.physics.lattices import Lattice
 from mpilbm.physics.scalars.boundaries import ScalarBoundary
+from mpilbm.physics.sponges import Sponge
 
 VELOCITY = "velocity"  # what `Steady` compares by default
 
@@ -214,6 +215,11 @@ class CaseFile(Parameters):
                 }
             ]
         ],
+    )
+    sponge: tuple[Sponge, ...] = Field(
+        (),
+        description="layers at faces in which the viscosity rises",
+        examples=[[{"where": ["x+"], "thickness": 64}]],
     )
     run: Run = Field(description="duration of the run", examples=[{"steps": 1000}])
     output: tuple[Annotated[Any, Choice("outputs")], ...] = Field(

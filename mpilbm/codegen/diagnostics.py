@@ -32,7 +32,6 @@ class Diagnostics:
     `sloped`: the fields that are stored after the velocity, see physics/sloped.py.
     """
 
-
     def __init__(self, fluid: FluidKernels, sloped: tuple[Sloped, ...] = ()) -> None:
         self.sloped = sloped
         self.fluid, self.model, self.lattice = fluid, fluid.model, fluid.lattice

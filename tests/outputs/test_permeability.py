@@ -176,7 +176,7 @@ def test_refused(change, message):
         (
             "permeability",
             [],
-            'offers a number: body_forces, flow_rate, permeability; add [[output]] name = "permeability"',
+            'flow_rate, permeability; add [[output]] name = "permeability"',
         ),
         (
             "presure",

@@ -27,6 +27,7 @@ from mpilbm.core.errors import CaseError
 from mpilbm.core.registry import Parameters
 from mpilbm.layouts.grid import Grid
 from mpilbm.parallel import Communicator
+from mpilbm.solids.body_walls import BodyWalls
 from mpilbm.solids.box_walls import BoxWalls
 
 
@@ -199,16 +200,39 @@ class Device:
         return []
 
     def apply_walls(
-        self, kernels: Mapping[str, CompiledKernel], walls: BoxWalls, grid: Grid
+        self,
+        kernels: Mapping[str, CompiledKernel],
+        walls: BoxWalls,
+        bodies: BodyWalls,
+        grid: Grid,
     ) -> bool:
-        """Whether the collide-stream kernel applies these half-way walls from now on."""
+        """Whether the collide-stream kernel applies these half-way walls from now on.
+
+        If it applies those of bodies, `clear_solids` must follow each time when the state is set.
+        """
         return False
 
+    def clear_solids(self, kernels: Mapping[str, CompiledKernel], f: Array) -> None:
+        """Enqueue the values that the collide-stream kernel expects in solid cells of an array."""
+
     def two_steps(self, kernels: Mapping[str, CompiledKernel], grid: Grid) -> CompiledKernel | None:
-        """A kernel for two steps of a box without boundary lists; None: there is none.
+        """A kernel for two steps, without boundary lists; None: there is none.
 
         It takes the arguments of `collide_stream_0`, applies the same walls, and has the bits of
         two of its launches.
+        """
+        return None
+
+    def sweep_of(
+        self,
+        kernels: Mapping[str, CompiledKernel],
+        walls: BoxWalls,
+        bodies: BodyWalls,
+        grid: Grid,
+    ) -> CompiledKernel | None:
+        """The kernel of single steps, with its bits, for another box; None: there is none.
+
+        It takes the arguments of `collide_stream_0`, and applies these walls.
         """
         return None
 

@@ -14,6 +14,7 @@ OF = "_of_{}"  # suffix of the names of kernels and arrays of one of several cou
 POINTS = "point_fields"  # role of the kernel of rho and u at listed cells
 FORCE = "body_force"  # the array with the force in each cell
 BODY_CELLS = "body_cells"  # role of the kernel of the forces on bodies that act in cells
+WHOLE = "whole"  # the array of a slab, in kernels that copy cells to a window and back
 SHARE = "solid_share"  # the array with the share of each cell that is solid, in units of 1 / 255
 
 Phase = Literal["boundary", "collide", "copy", "other"]

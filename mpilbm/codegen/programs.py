@@ -29,10 +29,12 @@ from mpilbm.codegen.structure import (
     wall_effects,
     weighed_boundaries,
 )
+from mpilbm.codegen.window_copies import window_copies
 from mpilbm.model.case import BoundedLattice, Case
 from mpilbm.physics.boundaries import in_cells
 from mpilbm.physics.boundary_capabilities import Behind, Reads
 from mpilbm.solids.box_walls import rows_end_in_walls
+from mpilbm.solids.windows import has_windows
 
 
 def build(case: Case) -> Program:
@@ -85,6 +87,7 @@ def _single(case: Case) -> tuple[list[KernelText], Model]:
         kernels = FluidKernels(model, case.layout, options)
         diagnostics = Diagnostics(kernels)
     texts = [*kernels.all(), *diagnostics.all(), *optional_kernels(case, diagnostics)]
+    texts += window_copies(kernels) if has_windows(case) else []
     for parity in range(case.layout.parities):
         texts += list_kernels(case, kernels, parity) + body_kernels(case, kernels, parity)
         if isinstance(kernels, CarryingKernels):

@@ -11,6 +11,7 @@ from mpilbm.model.case import BoundedLattice, Case, Fluid
 from mpilbm.physics.boundaries import Condition, one_face_each
 from mpilbm.physics.couplings import solids
 from mpilbm.solids.box_walls import rows_end_in_walls
+from mpilbm.solids.windows import has_windows
 
 
 def structure(case: Case) -> dict[str, Any]:
@@ -19,6 +20,7 @@ def structure(case: Case) -> dict[str, Any]:
         return _coupled_structure(case)
     (fluid,) = case.fluids
     more = _scalar_structure(case) if case.scalars else {}
+    more |= {"windows": True} if has_windows(case) else {}
     return more | {
         "lattice": case.lattice.model_dump(),
         "collision": fluid.collision.structure(),

@@ -17,8 +17,8 @@ from mpilbm.core.errors import Terminated
 from mpilbm.outputs.checkpoint import Checkpoint
 from mpilbm.parallel import Communicator
 from mpilbm.run.march import Failure, March
-from mpilbm.solver.passes import GROUP
 from mpilbm.solver.step_times import Clock
+from mpilbm.solver.two_steps import GROUP
 from mpilbm.storage.background import GUESSED_BYTES_PER_SECOND
 
 SIGNALS = (signal.SIGUSR1, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
@@ -144,7 +144,7 @@ class Stopping:
         if not reason and self.limit and self.clock.wall + margin > self.limit.seconds:
             reason = self.limit.name
         following = step + max(1, ahead)
-        if ahead >= 2 * GROUP:  # no group of steps is divided, see solver.passes
+        if ahead >= 2 * GROUP:  # no group of steps is divided, see solver.two_steps
             following -= following % GROUP
         return reason, following
 

@@ -76,14 +76,18 @@ class BoxWalls:
             table["later"][k] = sum(1 << other for other in rank if rank[other] > rank[k])
         return cls(table, frozenset(places))
 
-    def others(self, lists: Sequence[EntryList]) -> tuple[EntryList, ...]:
-        """Return the entry lists without cells that have links to these walls only."""
-        touched = [np.empty(0, np.int64)]
-        for each in lists:
-            free = np.array([owner.place not in self.owners for owner in each.owners], bool)
-            touched.append(each.cells[free[each.member]])
-        cells = np.unique(np.concatenate(touched))
-        return tuple(each.only(np.flatnonzero(np.isin(each.cells, cells))) for each in lists)
+
+def without(lists: Sequence[EntryList], applied: frozenset[int]) -> tuple[EntryList, ...]:
+    """The entry lists without cells whose links all belong to the owners `applied`.
+
+    applied: the places of the owners whose walls a bulk kernel applies.
+    """
+    touched = [np.empty(0, np.int64)]
+    for each in lists:
+        free = np.array([owner.place not in applied for owner in each.owners], bool)
+        touched.append(each.cells[free[each.member]])
+    cells = np.unique(np.concatenate(touched))
+    return tuple(each.only(np.flatnonzero(np.isin(each.cells, cells))) for each in lists)
 
 
 def constant_velocity(boundary: Condition) -> tuple[float, ...] | None:

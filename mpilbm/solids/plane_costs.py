@@ -11,7 +11,7 @@ from mpilbm.core.errors import CaseError
 from mpilbm.core.units import counted
 from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab, split
-from mpilbm.physics.boundaries import Condition, one_face_each
+from mpilbm.physics.boundaries import Condition, one_face_each, reflecting
 from mpilbm.physics.lattices import Lattice
 from mpilbm.solids import Flags, Ints
 from mpilbm.solids.solid_cells import padded_ids
@@ -77,11 +77,16 @@ def _cell_bytes(case: Case) -> int:
 
 
 def _in_list(case: Case) -> Flags:
-    """Bool (bodies + 1,): whether links to a cell with this id belong to a boundary list."""
+    """Bool (bodies + 1,): whether links to a cell with this id belong to a boundary list.
+
+    The kernel of CUDA devices for a layout applies some walls itself; other devices, which use
+    lists, are not counted.
+    """
     grid = case.layout.grid(case.lattice, 1, *case.shape[1:])
+    applied = reflecting(case) if case.layout.sweeps(case) else ()
     listed = (
-        not ((grid.turned and body.boundary.reflects) or body.boundary.conducts)
-        for body in case.bodies
+        not ((grid.turned and body.boundary.reflects) or body.boundary.conducts or k in applied)
+        for k, body in enumerate(case.bodies)
     )
     return np.array([False, *listed])
 

@@ -265,6 +265,10 @@ class BoundaryLists:
     def run(self, key: int) -> None:
         """Enqueue the lists of a step, before its collide-stream kernels."""
         self.update()
+        self.compute(key)
+
+    def compute(self, key: int) -> None:
+        """Enqueue the lists of a step with the given values as they are."""
         for launch, begin, end in self._launches[key]:
             launch(self.stream, begin, end)
 

@@ -24,9 +24,11 @@ from mpilbm.layouts.grid import Grid, byte_grid
 from mpilbm.model.case import BoundedLattice
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries import Condition
-from mpilbm.solids.box_walls import BoxWalls
+from mpilbm.solids.body_walls import BodyWalls
+from mpilbm.solids.box_walls import BoxWalls, without
 from mpilbm.solids.build import Geometry
 from mpilbm.solids.entry_list import EntryList
+from mpilbm.solids.windows import Window
 from mpilbm.solver import memory_plan
 from mpilbm.solver.exchange_plan import ghost_planes
 from mpilbm.solver.timed_values import ForceField, ForceNumbers
@@ -54,6 +56,7 @@ class SlabContext:
     tables     numbers and device arrays of the grid, by the name of the kernel argument; the array
                of a force that is given for each cell
     numbers    numbers of the coupling, by the name of the kernel argument
+    body_walls half-way walls of bodies that the moment sweep applies; None without a sweep
     """
 
     case: Case
@@ -70,6 +73,7 @@ class SlabContext:
     forces: ForceNumbers
     force_field: ForceField | None
     clock: Clock
+    body_walls: BodyWalls | None
 
     @classmethod
     def create(
@@ -90,9 +94,11 @@ class SlabContext:
         if ghost > grid.ghost and isinstance(grid, Grid) and device.two_steps(kernels, grid):
             grid = replace(grid, ghost=ghost)
         listed: Sequence[EntryList] = grid.unlisted(geometry.lists, case.lattice)
-        walls = BoxWalls.of(case, slab, grid)
-        if program.sweep and isinstance(grid, Grid) and device.apply_walls(kernels, walls, grid):
-            listed = walls.others(listed)
+        bodies = None
+        if program.sweep and isinstance(grid, Grid):
+            walls, bodies = BoxWalls.of(case, slab, grid), BodyWalls.of(case, slab, geometry, grid)
+            if device.apply_walls(kernels, walls, bodies, grid):
+                listed = without(listed, walls.owners | bodies.owners)
         geometry = replace(geometry, lists=tuple(listed))
         memory_plan.require(device, case, slab, geometry.lists, geometry.around)
         tables = {
@@ -112,7 +118,7 @@ class SlabContext:
             field = ForceField(*shared, program.compute)
             tables |= field.arguments
         forces = ForceNumbers(case), field, Clock()
-        return cls(case, *shared, exchanger, program, kernels, tables, numbers, *forces)
+        return cls(case, *shared, exchanger, program, kernels, tables, numbers, *forces, bodies)
 
     def of_scalar(self, number: int) -> "SlabContext":
         """The context of the populations of a scalar."""
@@ -121,6 +127,21 @@ class SlabContext:
         lists = tuple(grid.unlisted(self.geometry.of_scalars[number], bounded.lattice))
         geometry = replace(self.geometry, lists=lists, of_scalars=())
         return replace(self, bounded=bounded, grid=grid, geometry=geometry)
+
+    def of_window(self, window: Window) -> "SlabContext | None":
+        """The context of the cells of a window; None if the device has no kernel for it."""
+        slab = window.slab(self.slab)
+        grid = window.grid(self.case, self.slab, self.grid.ghost)
+        walls, name = BoxWalls.of(self.case, slab, grid), "collide_stream_0"
+        assert self.body_walls, "windows are those of a sweep"
+        bodies = self.body_walls.of_window(window, grid)
+        kernel = self.device.sweep_of(self.kernels, walls, bodies, grid)
+        if kernel is None:
+            return None
+        geometry = window.geometry(self.geometry)
+        tables = {**grid.arguments(), **share_tables(geometry, grid, self.device)}
+        found = replace(self, slab=slab, geometry=geometry, grid=grid, tables=tables, clock=Clock())
+        return replace(found, kernels={**self.kernels, name: kernel})
 
     @property
     def bulk(self) -> Stream:

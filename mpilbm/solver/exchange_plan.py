@@ -20,9 +20,8 @@ from mpilbm.halo import Plan, Transfer
 from mpilbm.layouts import AnyGrid
 from mpilbm.layouts.grid import Grid
 from mpilbm.parallel.slabs import Slab
-from mpilbm.physics.boundaries import in_cells
 from mpilbm.physics.lattices import AXES
-from mpilbm.solids.box_walls import constant_velocity
+from mpilbm.solids.windows import allows_windows, windows_of
 
 TWO_STEPS_REACH = 2  # planes beyond its own that a pass of two steps reads
 
@@ -65,25 +64,28 @@ def whole_planes(grid: Grid, planes: int, array: int = 0) -> Plan:
 def allows_two_steps(case: Case, slab: Slab) -> bool:
     """Whether a pass may compute two steps of this slab, where the device has a kernel for it.
 
-    This requires one fluid in a box whose boundaries are half-way walls that the kernel can apply,
-    bodies that act in cells, and forces that do not depend on time. If several slabs share a
-    periodic axis, no force depends on the last coordinate: a pass evaluates it in ghost planes,
-    whose coordinate is that of planes at the other end of the box.
+    This requires one fluid in 3D, bodies at rest with half-way walls or that act in cells, and
+    forces that do not depend on time. The kernel applies half-way walls of the box and of bodies;
+    other boundaries at faces act in windows (solids/windows.py has the rules). If several slabs
+    share a periodic axis, no force depends on the last coordinate: a pass evaluates it in ghost
+    planes, whose coordinate is that of planes at the other end of the box.
     """
-    with_links = len(case.bodies) > len(in_cells(case))
-    walls = all(constant_velocity(each) is not None for each in case.boundaries)
-    if not case.single_fluid or not walls or with_links:
+    if not case.single_fluid or case.dimensions < 3 or not allows_windows(case):
         return False
     across, values = AXES[case.dimensions - 1], case.kernel_values
     beyond = slab.ranks > 1 and slab.periodic
     wrong = any(value.timed or (beyond and across in value.coordinates) for value in values)
-    return slab.planes >= TWO_STEPS_REACH and not wrong
+    return slab.planes >= TWO_STEPS_REACH and not wrong and windows_of(case, slab) is not None
 
 
 def ghost_planes(case: Case, slab: Slab) -> int:
-    """Number of ghost planes of a slab at each face, if the device has a kernel for two steps."""
-    two = slab.ranks > 1 and case.layout.sweeps(case) and case.dimensions == 3
-    return TWO_STEPS_REACH if two and allows_two_steps(case, slab) else case.ghost
+    """Number of ghost planes of a slab at each face, if the device has a kernel for two steps.
+
+    The kernel reads two planes beyond the slab, unless planes wrap around or end in a wall.
+    """
+    two = case.layout.sweeps(case) and allows_two_steps(case, slab)
+    across = two and any(window.axis == 0 for window in windows_of(case, slab) or ())
+    return TWO_STEPS_REACH if two and (slab.ranks > 1 or across) else case.ghost
 
 
 def _moves(grid: AnyGrid, writes: set[Touched], reads: set[Touched], way: int) -> set[Move]:

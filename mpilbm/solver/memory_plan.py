@@ -24,7 +24,8 @@ from mpilbm.solids.entry_list import EntryList, Writes
 from mpilbm.solids.shares import Shares
 from mpilbm.solids.solid_cells import CELLS
 from mpilbm.solids.staging import looked_at, split_by_writes
-from mpilbm.solver.exchange_plan import ghost_planes
+from mpilbm.solids.windows import copies_of_lists, has_windows, windows_of
+from mpilbm.solver.exchange_plan import allows_two_steps, ghost_planes
 
 BLOCK_BYTES = 2**27  # of the velocity of a block
 LEAST_PLANES = 4  # of a block
@@ -70,6 +71,10 @@ def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dic
         tables["materials"] = material_grid(grid).count
     if in_cells(case) and isinstance(grid, Grid):
         tables["solid shares"] = byte_grid(SHARE, grid).count
+    if has_windows(case) and allows_two_steps(case, slab):
+        grids = [window.grid(case, slab, ghost) for window in windows_of(case, slab) or ()]
+        count = sum(grid.count for grid in grids)
+        tables["windows at faces"] = case.layout.buffers * count * unit
     return {
         "populations": len(case.fluids) * case.layout.buffers * grid.count * unit,
         **tables,
@@ -115,12 +120,13 @@ def more_bytes(
     `shares`: of the slab, if measured bodies act in cells.
 
     The columns: boundary lists, without links that the layout reflects itself; lists for the forces
-    on bodies; wall cells of coupled fluids. Half-way walls of the box are counted even if the sweep
-    of a GPU applies them without lists, because its tile is unknown until the GPU is open.
+    on bodies; wall cells of coupled fluids. Half-way walls of the box and of bodies are counted
+    even if the sweep of a GPU applies them without lists, because its tile is unknown until the
+    GPU is open.
     """
     returning = bool(case.layout.grid(case.lattice, 1, *slab.shape[1:]).turned)
     listed = [each for each in lists if not (returning and each.boundary.reflects)]
-    steps = len(case.fluids) * list_bytes(case, slab, listed)
+    steps = copies_of_lists(case) * list_bytes(case, slab, listed)
     forces = np.zeros(slab.planes, np.int64)
     if case.needs.weighed:
         forces = body_bytes(case, slab, BodyLinks.find(case, slab, lists))
@@ -184,7 +190,7 @@ def slab_bytes(
     """Bytes of the device's arrays of fields and boundary lists; `fluid`: as for bytes_needed."""
     fields = sum(bytes_needed(case, slab, fluid).values())
     each = int(list_bytes(case, slab, lists).sum())
-    return fields + len(case.fluids) * each + int(wall_bytes(case, slab, lists).sum())
+    return fields + copies_of_lists(case) * each + int(wall_bytes(case, slab, lists).sum())
 
 
 def limits(case: Case) -> list[str]:

@@ -1,28 +1,19 @@
 """The passes of a time step: edge planes first, their exchange overlapped with the other planes."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from math import prod
 from typing import Any
 
-from mpilbm.backends.interfaces import CompiledKernel, Event, Runner
-from mpilbm.backends.tuning import SMALL, fastest_way
-from mpilbm.codegen.program import SHARE, Access
+from mpilbm.backends.interfaces import Event, Runner
+from mpilbm.codegen.program import Access
 from mpilbm.halo import Exchange
 from mpilbm.layouts import AnyGrid
 from mpilbm.layouts.grid import Grid
 from mpilbm.solver.boundary_lists import BoundaryLists
 from mpilbm.solver.context import SlabContext
-from mpilbm.solver.exchange_plan import (
-    TWO_STEPS_REACH,
-    allows_two_steps,
-    exchange_plan,
-    whole_planes,
-)
+from mpilbm.solver.exchange_plan import exchange_plan
 from mpilbm.solver.populations import Populations
 
-GROUP = 4  # steps of two passes of two steps: from the first array to the second one and back
-EDGE_PLANES = 32  # of such a pass, which reads four planes more for each launch
 Events = tuple[Event | None, ...]  # of each pass: ready to send, all planes computed, arrived
 
 
@@ -184,123 +175,9 @@ class StepWork:
             self.context.force_field.update(self.context.clock.steps + 1)
         return tuple(event for one in self.passes for event in one.run(timed, followed))
 
-
-class TwoSteps:
-    """Passes over memory that compute two steps each.
-
-    ```
-    array 0   | state t |                         | state t + 4 |
-    array 1             | pass | state t + 2 | pass |
-    ```
-
-    The state after t steps is in array t % 2. A pass reads one array and writes the state two
-    steps later to the other one, so passes come in pairs: four steps from an even t on.
-
-    On several ranks a pass reads two planes of each neighbour, which are exchanged after it, and
-    before the first pass after single steps, which exchange one; there with solid shares. All ranks
-    take such passes, or none (Solver.take_two_steps). The exchange before the first pass waits
-    until the neighbours have reached theirs. So passes alternate as in Plan.alternating, also with
-    single steps before them.
-    """
-
-    def __init__(self, fluid: Populations, kernel: CompiledKernel):
-        context, name = fluid.context, "collide_stream_0"
-        self._fluid, self._context = fluid, context
-        self._kernels = context.kernels[name], kernel
-        given = [context.arguments(name, **fluid.numbers(), **fluid.arrays(k)) for k in range(2)]
-        self._launches = [kernel.bind(**arguments) for arguments in given]
-        self._passes: list[Pass] = []  # set by connect(), with the exchange before the first one
-        self._before = Exchange()
-        self._last: int | None = None  # the steps that were done after the last pass
-
-    @classmethod
-    def of(cls, fluids: Sequence[Populations], work: Sequence[StepWork]) -> "TwoSteps | None":
-        """The passes of a slab, None where not possible or not faster than single steps.
-
-        `work`: the work of single steps. Both ways are measured without exchanges, which overwrites
-        the populations; small slabs are not measured.
-        """
-        small = prod(_size(fluids[0].context)) < SMALL
-        two = None if small else cls.possible(fluids)
-        return two if two and two._faster_than(work) else None
-
-    @classmethod
-    def possible(cls, fluids: Sequence[Populations]) -> "TwoSteps | None":
-        """The passes of a slab, None where they are not possible.
-
-        They require `allows_two_steps`, and a slab without boundary lists: the kernel applies
-        half-way walls of the box and bodies that act in cells.
-        """
-        context = fluids[0].context
-        grid, listed = context.grid, any(each.cells.size for each in context.geometry.lists)
-        if listed or not isinstance(grid, Grid):
-            return None
-        if not allows_two_steps(context.case, context.slab):
-            return None
-        if context.slab.ranks > 1 and grid.ghost < TWO_STEPS_REACH:
-            return None
-        kernel = context.device.two_steps(context.kernels, grid)
-        return cls(fluids[0], kernel) if kernel else None
-
-    def _faster_than(self, work: Sequence[StepWork]) -> bool:
-        """Whether a group takes less time than as many single steps."""
-        context, size = self._context, _size(self._context)
-
-        def single() -> None:
-            for k in range(GROUP):
-                for one in work[k % len(work)].passes:
-                    one.launch(context.bulk, *one.planes)
-
-        def two() -> None:
-            for k in range(GROUP // 2):
-                self._launches[k % 2](context.bulk, *context.grid.interior)
-
-        tiles = [kernel.resources() for kernel in self._kernels]
-        faces = [face for each in context.case.boundaries for face in each.where]
-        key = f"{context.program.sweep} {size} {faces} {tiles}"
-        ways: dict[str, Callable[[], None]] = {"single steps": single, "two steps": two}
-        return fastest_way(context.device, key, prod(size), ways) == "two steps"
-
-    def connect(self) -> None:
-        """Prepare the exchanges; all ranks call it, or none. It waits for no other rank."""
-        context, fluid, grid = self._context, self._fluid, self._context.grid
-        assert isinstance(grid, Grid)  # see possible()
-        prepare = context.exchanger.prepare
-        before, arrays = whole_planes(grid, TWO_STEPS_REACH), list(fluid.f)
-        if SHARE in context.tables:
-            shares = whole_planes(grid.beside(SHARE, 1), TWO_STEPS_REACH, len(arrays))
-            before, arrays = before.joined(shares), [*arrays, context.tables[SHARE]]
-        self._before = prepare(before, arrays)
-        edge = EDGE_PLANES if grid.planes >= 4 * EDGE_PLANES else grid.planes
-        for k, launch in enumerate(self._launches):
-            plan = whole_planes(grid, TWO_STEPS_REACH, (k + 1) % 2)
-            exchange = prepare(replace(plan, alternating=True), fluid.f)
-            self._passes.append(Pass(context, grid, launch, exchange, edge=edge))
-
-    @property
-    def waited(self) -> float:
-        """Seconds that the host has waited, in total."""
-        return self._before.waited + sum(one.waited for one in self._passes)
-
-    def begin(self, steps: int) -> None:
-        """Enqueue what a pass needs after so many steps, unless the last work was a pass."""
-        if self._last != steps and not all(one.alone for one in self._passes):
-            self._before.follow(self._context.bulk)
-
-    def forget(self) -> None:
-        """Exchange two planes before the next pass: the populations were replaced."""
-        self._last = None
-
-    def enqueue(self, steps: int) -> None:
-        """Enqueue so many steps, a multiple of GROUP, from an even step on."""
-        for k in range(steps // 2):
-            self._passes[k % 2].run()
-
-    def ended(self, steps: int) -> None:
-        """Note that so many steps are done, the last ones by `enqueue`."""
-        self._last = steps
-
-
-def _size(context: SlabContext) -> tuple[int, int, int]:
-    """Planes, rows and cells in a row of a slab."""
-    return context.slab.planes, *context.slab.shape[1:]
+    def compute(self) -> None:
+        """Enqueue the kernels alone: no exchange, and given values as they are."""
+        for lists in self.lists:
+            lists.compute(self.k)
+        for one in self.passes:
+            one.launch(self.context.bulk, *one.planes)

@@ -23,11 +23,12 @@ from mpilbm.solver.fields.sources import SlabCopies
 from mpilbm.solver.flow_state import Coupled, FlowState
 from mpilbm.solver.graph_replay import Recordings, StepsAhead
 from mpilbm.solver.initialise import InitialState
-from mpilbm.solver.passes import GROUP, Pass, StepWork, TwoSteps, collide_stream
+from mpilbm.solver.passes import Pass, StepWork, collide_stream
 from mpilbm.solver.populations import Group, Populations
 from mpilbm.solver.scalar_bounds import Bounds, Range, own_bounds
 from mpilbm.solver.scalar_transport import Transport
 from mpilbm.solver.step_times import StepTimes
+from mpilbm.solver.two_steps import GROUP, TwoSteps
 
 
 class Solver:
@@ -241,6 +242,7 @@ class Solver:
             self.two_steps.forget()
         if self.coupled:
             self.coupled.forget()
+        self.device.clear_solids(self.context.kernels, self.fluids[0].current()["f"])
         self.device.synchronize()
         for each in self.streaming[(step - 1) % self.period]:
             each.exchange.start()

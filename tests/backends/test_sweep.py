@@ -185,7 +185,7 @@ def test_the_text_compiles_without_spills(lattice, precision, forced, tmp_path):
         pairs += [(80, fitting[80][1], 1), (90, fitting[90][0], 0)]
     for capability, tile, walls in pairs:
         options = [f"-arch=sm_{capability}", "-fmad=false", "-cubin", "-Xptxas", "-v"]
-        options.append(f"-DWALLS={walls}")
+        options += [f"-DWALLS={walls}", f"-DBODIES={walls}"]
         command = [
             NVCC,
             *options,
@@ -196,7 +196,7 @@ def test_the_text_compiles_without_spills(lattice, precision, forced, tmp_path):
         ]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr
-        assert re.findall(r"(\d+) bytes spill", done.stderr) == ["0", "0"], tile
+        assert set(re.findall(r"(\d+) bytes spill", done.stderr)) == {"0"}, tile
 
 
 @pytest.mark.parametrize("size", [4, 8])

@@ -26,8 +26,8 @@ from mpilbm.backends import tuning
 from mpilbm.backends.cuda import tiles
 from mpilbm.backends.cuda.sweep import SweepLaunch
 from mpilbm.backends.cuda.tiles import Tile
-from mpilbm.solver import passes
-from mpilbm.solver.passes import GROUP, TwoSteps
+from mpilbm.solver import two_steps
+from mpilbm.solver.two_steps import GROUP, TwoSteps
 
 pytestmark = pytest.mark.skipif(command() is None, reason="no C++ compiler")
 
@@ -127,19 +127,14 @@ def test_two_steps_begin_at_even_steps(monkeypatch, faster):
     assert np.array_equal(again.read_state("", 0, again.slab.planes), expected)
 
 
-PROFILE = {"name": "bounce_back", "where": ["y-", "y+"], "velocity": ["0.01*x/nx", 0, 0]}
 BODY = {"shape": {"name": "sphere", "centre": [9, 4, 3], "radius": 2}}
-BODY["boundary"] = {"name": "bounce_back"}
+BODY["boundary"] = {"name": "interpolated"}
 OSCILLATING = {"force": {"name": "guo", "value": ["1e-4*sin(t)", 0, 0]}}
-CLOSED = {"domain": {"size": [12, 9, 7], "periodic": [True, False, True]}}
-ENDS = [{"name": "equilibrium", "where": ["y-", "y+"], "rho": 1.0}]
 
 
 @pytest.mark.parametrize(
     ("case", "slabs", "device"),
     [
-        (moments(**CLOSED, boundary=[PROFILE]), 1, Recorder),
-        (moments(**CLOSED, boundary=ENDS), 1, Recorder),
         (moments(**OSCILLATING), 1, Recorder),
         (moments(body=[BODY]), 1, Recorder),
         (moments("D2Q9", size=(12, 9)), 1, Recorder),
@@ -150,8 +145,6 @@ ENDS = [{"name": "equilibrium", "where": ["y-", "y+"], "rho": 1.0}]
         (two_fluids("D3Q19"), 1, Recorder),
     ],
     ids=[
-        "profile",
-        "ends",
         "timed",
         "body",
         "2D",
@@ -187,7 +180,7 @@ def test_steps_that_are_not_recorded(monkeypatch, faster):
 def test_the_faster_way_is_used(monkeypatch):
     """Four steps are two launches of two steps, or four of single steps."""
     monkeypatch.setattr(tiles, "TWO_STEPS", (tile(12, 8, 2),))
-    monkeypatch.setattr(passes, "SMALL", 0)
+    monkeypatch.setattr(two_steps, "SMALL", 0)
     monkeypatch.setattr(tuning, "_trial", lambda device, work, times: partial(timed, work))
     nothing = {"get": lambda *_: None, "put": lambda *_: None}  # no earlier measurement
     monkeypatch.setattr(tuning, "cache", SimpleNamespace(digest=tuning.cache.digest, **nothing))

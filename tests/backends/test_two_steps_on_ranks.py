@@ -14,6 +14,7 @@ from support.two_steps import (
     FILLED,
     FORCE,
     FORMULAS,
+    at_faces,
     moments,
     small_tiles,
     tile,
@@ -26,7 +27,7 @@ from mpilbm.backends.cuda import tiles
 from mpilbm.case.case import parse_case
 from mpilbm.halo import ipc_kernel
 from mpilbm.parallel import slabs
-from mpilbm.solver import passes
+from mpilbm.solver import two_steps
 from mpilbm.solver.exchange_plan import ghost_planes
 from mpilbm.solver.memory_plan import bytes_needed
 
@@ -40,7 +41,7 @@ def small(monkeypatch):
     small_tiles(monkeypatch)
     two_are_faster(monkeypatch)
     monkeypatch.setattr(tiles, "TWO_STEPS", (tile(12, 8, 2),))
-    monkeypatch.setattr(passes, "EDGE_PLANES", 3)
+    monkeypatch.setattr(two_steps, "EDGE_PLANES", 3)
 
 
 def single(case, steps) -> Cluster:
@@ -127,7 +128,7 @@ def test_all_slabs_take_two_steps_or_none(monkeypatch):
     """One slab measures single steps to be faster."""
     case, ways = moments(size=SIZE, **FORCE), iter(["two steps", "single steps", "two steps"])
     expected = single(case, 8).state()
-    monkeypatch.setattr(passes, "fastest_way", lambda *_: next(ways))
+    monkeypatch.setattr(two_steps, "fastest_way", lambda *_: next(ways))
     cluster = Cluster(case, 3, EmulatedDevice).start()
     assert [bool(solver.faster) for solver in cluster.solvers] == [True, False, True]
     assert not any(solver.two_steps for solver in cluster.solvers)
@@ -139,19 +140,33 @@ class Gpu(KernelDevice):
     """A GPU with the moment sweep, which enqueues again what it has recorded."""
 
     capability, shared_memory, records = 90, 227 * 1024, True
-    two_steps = cuda.CudaDevice.two_steps
+    two_steps, sweep_of = cuda.CudaDevice.two_steps, cuda.CudaDevice.sweep_of
 
     def recording(self, work):
         return work
 
 
-@pytest.mark.parametrize(("world", "planes"), [(World, 5), (World, 24), (NcclWorld, 5)], ids=str)
-def test_exchanges_in_streams(world, planes, monkeypatch):
+ENDS = [{"name": "equilibrium", "where": ["x-"], "velocity": [0.05, 0, 0]},
+        {"name": "characteristic", "where": ["x+"], "rho": 1.0}]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("world", "case"),
+    [
+        (World, moments(size=(10, 5, 5), **FORCE)),
+        (World, moments(size=(10, 5, 24), **FORCE)),
+        (NcclWorld, moments(size=(10, 5, 5), **FORCE)),
+        (World, at_faces(ENDS, (12, 5, 24))),
+        (NcclWorld, at_faces(ENDS, (12, 5, 5))),
+    ],
+    ids=["thin", "thick", "nccl", "faces", "faces, nccl"],
+)
+def test_exchanges_in_streams(world, case, monkeypatch):
     """By `cuda_ipc` or NCCL, in streams whose work runs in any order that their events allow."""
     monkeypatch.setattr(ipc_kernel, "THREADS", 3)
     monkeypatch.setattr(ipc_kernel, "MOST_BLOCKS", 4)
     monkeypatch.setattr(ipc_kernel, "PATIENCE", PATIENCE)
-    case, number = moments(size=(10, 5, planes), **FORCE), iter(range(2))
+    number = iter(range(2))
     cluster = Cluster(case, 2, lambda: Gpu(next(number)), world(2)).start()
     advance(cluster, 8, 1, 6, 8)
     assert set(cluster.solvers[0].recordings._kept) == {8, 4, 2}

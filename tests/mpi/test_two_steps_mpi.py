@@ -11,7 +11,7 @@ from mpilbm.case.case import parse_case
 from mpilbm.core.registry import make
 from mpilbm.parallel import ranks as world
 from mpilbm.run import setup
-from mpilbm.solver import passes
+from mpilbm.solver import two_steps
 
 pytestmark = [pytest.mark.mpi, pytest.mark.skipif(command() is None, reason="no C++ compiler")]
 CASE = moments(size=(14, 13, 9), body=[FILLED], **FORCE)
@@ -31,7 +31,7 @@ def test_ranks_take_two_steps_together(way, faster, monkeypatch):
     """If one rank does not gain, all take single steps; the bits are those of one rank."""
     comm = world.world()
     if not faster and comm.rank == comm.size - 1:
-        monkeypatch.setattr(passes, "fastest_way", lambda *_: "single steps")
+        monkeypatch.setattr(two_steps, "fastest_way", lambda *_: "single steps")
     solver, _ = setup.build_solver(parse_case(CASE | {"halo": {"name": way}}), comm)
     with solver.exchanger:
         assert bool(solver.two_steps) == faster
@@ -39,7 +39,7 @@ def test_ranks_take_two_steps_together(way, faster, monkeypatch):
         for steps in (5, 8):
             solver.advance(steps)
         state = solver.read_state("", 0, solver.slab.planes)
-    monkeypatch.setattr(passes, "fastest_way", lambda *_: "single steps")
+    monkeypatch.setattr(two_steps, "fastest_way", lambda *_: "single steps")
     whole = Cluster(CASE, 1, EmulatedDevice).start().run(13).state()
     begin, end = solver.slab.begin, solver.slab.end
     solid = solver.solid(0, solver.slab.planes)[:, None]

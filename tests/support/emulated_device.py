@@ -172,7 +172,7 @@ class EmulatedDevice(cpu.CpuDevice, cuda.CudaDevice):
         """There is only one device."""
 
     compile, apply_walls = cuda.CudaDevice.compile, cuda.CudaDevice.apply_walls
-    two_steps = cuda.CudaDevice.two_steps
+    two_steps, sweep_of = cuda.CudaDevice.two_steps, cuda.CudaDevice.sweep_of
 
 
 def encode_tiled(found, kind, rank, address, sizes, strides, box, steps, *modes) -> int:

@@ -76,7 +76,7 @@ class KernelDevice(Device):
     capability, processors, _fused = 75, 4, False
     vendor, kernel_options = cuda.CudaDevice.vendor, cuda.CudaDevice.kernel_options
     compile, _unit = cuda.CudaDevice.compile, cuda.CudaDevice._unit
-    apply_walls = cuda.CudaDevice.apply_walls
+    apply_walls, clear_solids = cuda.CudaDevice.apply_walls, cuda.CudaDevice.clear_solids
 
     def allocate(self, count, dtype):
         return super().allocate(count, dtype).view(Array)

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from mpilbm.backends.cuda import tiles
 from mpilbm.backends.cuda.tiles import Tile
 from mpilbm.halo.local import alone
-from mpilbm.solver import passes
+from mpilbm.solver import two_steps
 from support.emulated_device import EmulatedDevice, encode_tiled
 from support.slabs import PRECISIONS, box
 
@@ -26,8 +26,8 @@ def small_tiles(monkeypatch) -> None:
 
 def two_are_faster(monkeypatch) -> None:
     """On all devices two steps in one pass are faster, in boxes of any size."""
-    monkeypatch.setattr(passes, "SMALL", 0)
-    monkeypatch.setattr(passes, "fastest_way", lambda device, key, cells, ways: list(ways)[-1])
+    monkeypatch.setattr(two_steps, "SMALL", 0)
+    monkeypatch.setattr(two_steps, "fastest_way", lambda device, key, cells, ways: list(ways)[-1])
 
 
 def tile(tx, ty, cells, stages=1, planes=64) -> Tile:
@@ -51,6 +51,15 @@ def walled(closed: str, lattice="D3Q19", precision="single", size=(42, 9, 7), **
     lid = {"name": "bounce_back", "where": faces[-1:], "velocity": [0.05, 0.03, -0.02]}
     boundaries = {"boundary": [lid, walls], "domain": {"size": list(size), "periodic": periodic}}
     return moments(lattice, precision, size, **(boundaries | more))
+
+
+def at_faces(boundaries, size, lattice="D3Q19", precision="single", **more) -> dict:
+    """A box with these boundaries; axes that none of them closes are periodic."""
+    closed = {
+        face[0] for each in boundaries if each["name"] != "pressure_jump" for face in each["where"]
+    }
+    domain = {"size": list(size), "periodic": [axis not in closed for axis in "xyz"]}
+    return moments(lattice, precision, size, boundary=boundaries, domain=domain, **more)
 
 
 class Recorder(EmulatedDevice):

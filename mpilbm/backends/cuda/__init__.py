@@ -24,6 +24,7 @@ from mpilbm.core.machine import cache
 from mpilbm.core.registry import register
 from mpilbm.core.units import counted
 from mpilbm.layouts.grid import Grid
+from mpilbm.solids.body_walls import BodyWalls
 from mpilbm.solids.box_walls import BoxWalls
 
 GENERAL = "collide_stream_0"  # the kernel that the moment sweep replaces
@@ -230,13 +231,21 @@ class CudaDevice(GpuDevice):
         return self.module("\n".join([program.head, *bodies]), self.kernel_options)
 
     def apply_walls(
-        self, kernels: Mapping[str, CompiledKernel], walls: BoxWalls, grid: Grid
+        self,
+        kernels: Mapping[str, CompiledKernel],
+        walls: BoxWalls,
+        bodies: BodyWalls,
+        grid: Grid,
     ) -> bool:
         """Whether the moment sweep applies these walls: it does if a tile fits the box."""
         sweep = kernels[GENERAL]
-        if not isinstance(sweep, SweepKernel):
-            return False
-        return sweep.apply(walls, grid.nx, grid.rows, grid.row_stride)
+        return isinstance(sweep, SweepKernel) and sweep.apply(walls, bodies, grid)
+
+    def clear_solids(self, kernels: Mapping[str, CompiledKernel], f: Array) -> None:
+        """Enqueue zeros in the solid cells whose walls the moment sweep applies."""
+        sweep = kernels[GENERAL]
+        if isinstance(sweep, SweepKernel):
+            sweep.clear_solids(f)
 
     def two_steps(self, kernels: Mapping[str, CompiledKernel], grid: Grid) -> CompiledKernel | None:
         """The moment sweep with two steps in one pass, if there is one and a tile fits."""
@@ -244,6 +253,19 @@ class CudaDevice(GpuDevice):
         if not isinstance(sweep, SweepKernel):
             return None
         return sweep.two_steps(grid)
+
+    def sweep_of(
+        self,
+        kernels: Mapping[str, CompiledKernel],
+        walls: BoxWalls,
+        bodies: BodyWalls,
+        grid: Grid,
+    ) -> CompiledKernel | None:
+        """The moment sweep for another box, if there is one and a tile fits."""
+        sweep = kernels[GENERAL]
+        if not isinstance(sweep, SweepKernel):
+            return None
+        return sweep.of_box(walls, bodies, grid)
 
     def module(self, text: str, options: tuple[str, ...]) -> Any:
         """The compiled text; raises MpilbmError with NVRTC's first lines."""

@@ -8,20 +8,44 @@ import numpy as np
 
 from mpilbm.backends.cuda.tiles import Needs, Share, Tile, candidates
 from mpilbm.backends.gpu.launch import GpuLaunch, planes_of
-from mpilbm.backends.interfaces import CompiledKernel, Launch, Resources, checked
+from mpilbm.backends.interfaces import Array, CompiledKernel, Launch, Resources, checked
 from mpilbm.backends.tuning import fastest
 from mpilbm.backends.units import side_by_side
 from mpilbm.codegen.program import Kernel, Program
 from mpilbm.core.errors import MpilbmError
 from mpilbm.layouts.grid import Grid
-from mpilbm.solids import box_walls
+from mpilbm.solids import body_walls, box_walls
+from mpilbm.solids.body_walls import BodyWalls
 from mpilbm.solids.box_walls import BoxWalls
 
 LEAST_CAPABILITY = 80  # compute capability 8.0: asynchronous copies to shared memory
 L2_PROMOTION = 0  # CU_TENSOR_MAP_L2_PROMOTION_NONE
 MAPS = np.dtype("V256")  # struct Maps of sweep.h: two CUtensorMaps
-WALLS = np.dtype(f"V{box_walls.DTYPE.itemsize}")  # struct Walls of sweep/packets.h
+WALLS = np.dtype(f"V{box_walls.DTYPE.itemsize}")  # struct Walls of sweep/walls.h
+BODIES = np.dtype([("blocks", "u8"), ("words", "u8"), ("segments", "i8")])  # of sweep/bodies.h
 DATA_TYPES = {2: 6, 4: 7, 8: 8}  # CUtensorMapDataType of a number of so many bytes
+
+
+class Bodies:
+    """The walls of bodies on a device, and the structure by which kernels find them.
+
+    `some`: whether there are any.
+    """
+
+    def __init__(self, device: Any, walls: BodyWalls | None = None):
+        self.table, self.some = np.zeros((), BODIES), bool(walls and walls.owners)
+        if walls is None or not self.some:
+            return
+        device.require(walls.nbytes, "the half-way walls of bodies")
+        self._kept = device.upload(walls.blocks), device.upload(walls.words)
+        for name, array in zip(("blocks", "words"), self._kept, strict=True):
+            self.table[name] = array.data.ptr
+        self.table["segments"] = walls.blocks.shape[-1]
+
+    @property
+    def argument(self) -> np.ndarray:
+        """The structure as an argument of a kernel."""
+        return self.table.reshape(1).view(f"V{BODIES.itemsize}")
 
 
 class SweepKernel:
@@ -37,8 +61,9 @@ class SweepKernel:
         self._device, self._program, self._generic = device, program, generic
         self._steps = steps
         self._kernel, self._needs = program.kernels["collide_stream_0"], Needs.of(program)
-        self._functions: dict[tuple[str, ...], Any] = {}
-        self._walls = np.zeros((), box_walls.DTYPE)
+        self._modules: dict[tuple[str, ...], Any] = {}
+        self._walls, self._bodies = np.zeros((), box_walls.DTYPE), Bodies(device)
+        self._grid: Grid | None = None  # of the fluid, once walls are applied
         self._owned: tuple[int, int] | None = None  # planes, as planes_of(), where it is known
         self.tile: Tile | None = None
 
@@ -52,12 +77,31 @@ class SweepKernel:
             return self._generic.bind(**arguments)
         return self._launch(self.tile, arguments, values)
 
-    def apply(self, walls: BoxWalls, nx: int, rows: int, row_stride: int) -> bool:
-        """Apply these walls of the box from now on, if a tile fits; call it before `bind`."""
-        if not self.fitting(nx, row_stride, rows):
+    def apply(self, walls: BoxWalls, bodies: BodyWalls, grid: Grid) -> bool:
+        """Apply these walls from now on, if a tile fits; call it before `bind`."""
+        if not self.fitting(grid.nx, grid.row_stride, grid.rows):
             return False
-        self._walls = walls.table
+        self._walls, self._bodies, self._grid = walls.table, Bodies(self._device, bodies), grid
         return True
+
+    def clear_solids(self, f: Array) -> None:
+        """Enqueue zeros in the solid cells of an array of moments whose walls are applied.
+
+        The sweep requires them there, and keeps them.
+        """
+        if not self._bodies.some:
+            return
+        assert self._grid, "walls of bodies come with a grid"
+        assert self.tile, "a tile is chosen first"
+        grid = self._grid
+        planes = f.size // grid.plane_stride
+        blocks = planes, grid.rows, int(self._bodies.table["segments"])
+        sizes = map(np.int32, (grid.nx, grid.rows, grid.row_stride, grid.slot_stride))
+        values = self._bodies.argument, f, *sizes, np.int64(grid.plane_stride)
+        with self._device.stream("bulk").cupy:
+            self._module(self.tile).get_function("clear_solids")(
+                blocks, (body_walls.BLOCK, 1, 1), values
+            )
 
     def two_steps(self, grid: Grid) -> "SweepKernel | None":
         """The sweep with two steps in one pass and the same walls, if a tile of both fits.
@@ -65,9 +109,18 @@ class SweepKernel:
         Without a tile, single steps take the generic kernel, whose bits differ.
         """
         kernel = SweepKernel(self._device, self._program, None, steps=2)
-        kernel._walls, kernel._owned = self._walls, (grid.ghost, grid.planes)
+        kernel._walls, kernel._bodies = self._walls, self._bodies
+        kernel._owned = grid.ghost, grid.planes
         box = grid.nx, grid.row_stride, grid.rows
         return kernel if self.fitting(*box) and kernel.fitting(*box) else None
+
+    def of_box(self, walls: BoxWalls, bodies: BodyWalls, grid: Grid) -> "SweepKernel | None":
+        """The sweep of single steps for another box with other walls, if a tile fits."""
+        kernel = SweepKernel(self._device, self._program, None)
+        kernel._walls, kernel._bodies = walls.table, Bodies(self._device, bodies)
+        kernel._owned = grid.ghost, grid.planes
+        kernel._modules = self._modules  # compiled for the same tiles
+        return kernel if kernel.fitting(grid.nx, grid.row_stride, grid.rows) else None
 
     def resources(self) -> Resources:
         """Registers and spilled bytes of a thread, shared bytes of a block."""
@@ -81,22 +134,26 @@ class SweepKernel:
     def fitting(self, nx: int, row_stride: int, rows: int) -> list[Tile]:
         """The tiles that can run; tiles wider than the box come last."""
         limit = self._device.shared_memory
-        tiles = candidates(self._device.capability, self._steps)
+        tiles = candidates(self._device.capability, self._steps, narrow=self._generic is None)
         tiles = sorted(tiles, key=lambda tile: tile.own[0] > nx)
         return [tile for tile in tiles if self._needs.fits(tile, limit, nx, row_stride, rows)]
 
     def function(self, tile: Tile) -> Any:
         """The kernel compiled for a tile."""
-        options = ("--std=c++17", "--fmad=false", *tile.options(), self._with_walls)
-        if options not in self._functions:
-            function = self._device.module(self._program.sweep, options).get_function("sweep")
-            function.max_dynamic_shared_size_bytes = self._needs.shared_bytes(tile)
-            self._functions[options] = function
-        return self._functions[options]
+        function = self._module(tile).get_function("sweep")
+        function.max_dynamic_shared_size_bytes = self._needs.shared_bytes(tile)
+        return function
+
+    def _module(self, tile: Tile) -> Any:
+        options = ("--std=c++17", "--fmad=false", *tile.options(), *self._met)
+        if options not in self._modules:
+            self._modules[options] = self._device.module(self._program.sweep, options)
+        return self._modules[options]
 
     def _launch(self, tile: Tile, arguments: Mapping[str, Any], values: list[Any]) -> "SweepLaunch":
         box = int(arguments["nx"]), int(arguments["rows"])
-        further = [self._walls.reshape(1).view(WALLS)]  # arguments before the numbers of planes
+        # arguments before the numbers of planes
+        further = [self._walls.reshape(1).view(WALLS), self._bodies.argument]
         if self._steps == 1:
             narrow, *wide = reversed(self._needs.shares)
             shares = narrow, wide[0] if wide else None
@@ -118,9 +175,9 @@ class SweepKernel:
         return found.view(MAPS)
 
     @property
-    def _with_walls(self) -> str:
-        """The compiler option for walls: without walls their code needs no register."""
-        return f"-DWALLS={int(self._walls['faces'] != 0)}"
+    def _met(self) -> tuple[str, str]:
+        """The compiler options for walls and bodies: without them their code needs no register."""
+        return f"-DWALLS={int(self._walls['faces'] != 0)}", f"-DBODIES={int(self._bodies.some)}"
 
     def _choose(self, arguments: Mapping[str, Any], values: list[Any]) -> Tile | None:
         """The fastest of the tiles that fit, None if none fits.
@@ -137,7 +194,7 @@ class SweepKernel:
         spread = dict.fromkeys(each for tile in fitting for each in tile.spreads(shape, processors))
         return fastest(
             self._device,
-            self._program.sweep + self._with_walls,
+            self._program.sweep + "".join(self._met),
             shape,
             list(spread),
             lambda tile: self._launch(tile, arguments, values),

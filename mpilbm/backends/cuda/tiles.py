@@ -102,11 +102,16 @@ TWO_STEPS = (
 )
 
 
-def candidates(capability: int, steps: int = 1) -> list[Tile]:
+# For boxes of a few cells along x, which take single steps without a general kernel.
+NARROW = tuple(Tile(8, 16, stages=2, blocks=blocks, cells=1, planes=64) for blocks in (3, 2))
+
+
+def candidates(capability: int, steps: int = 1, narrow: bool = False) -> list[Tile]:
     """Tiles for devices of this compute capability, and so many steps in one pass."""
     if steps == 2:
         return list(TWO_STEPS)
-    return [replace(tile, bulk=capability >= TENSOR_MAPS) for tile in CANDIDATES]
+    single = (*CANDIDATES, *NARROW) if narrow else CANDIDATES
+    return [replace(tile, bulk=capability >= TENSOR_MAPS) for tile in single]
 
 
 @dataclass(frozen=True)

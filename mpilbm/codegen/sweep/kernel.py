@@ -47,15 +47,16 @@ def sweep_text(model: Model, formats: Formats, sizes: SweepSizes, kernel: Kernel
         messages_text(model),
         bounce(model, parts),
         clear(parts),
+        reflect(parts),
         _advance(parts),
         _finish(model, parts, [*numbers, *values]),
     ]
-    packets, copies, walls, *frames = (
+    packets, copies, walls, bodies, *frames = (
         Path(__file__).with_name(f"{name}.h").read_text("utf-8")
-        for name in ("packets", "copies", "walls", "sweep", "two_steps")
+        for name in ("packets", "copies", "walls", "bodies", "sweep", "two_steps")
     )
     arithmetic = "\n".join(functions)
-    return "\n".join([*lines, copies + packets, "", walls + arithmetic, "", *frames])
+    return "\n".join([*lines, copies + packets, "", walls + bodies + arithmetic, "", *frames])
 
 
 def sweep_sizes(lattice: Lattice, formats: Formats) -> SweepSizes:
@@ -216,6 +217,28 @@ def clear(parts: Parts) -> str:
         gone = " ".join(f"f[{i}] = R(0);" for i in _entering(parts.lattice, face))
         lines += [f"if (faces & {1 << face}) {{ {gone} }}"] if gone else []
     return function("clear(int faces, real* f)", lines)
+
+
+def reflect(parts: Parts) -> str:
+    """C function: add f_opp of each population i whose bit is set in `links`, see bodies.h."""
+    return by_shape(parts.lattice, lambda messages: _reflect(parts, messages))
+
+
+def _reflect(parts: Parts, messages: Messages) -> str:
+    lattice, named = parts.lattice, {1: "up", 0: "mid", -1: "down"}
+    lines = ["real back[Q];", "back[0] = R(0);"]
+    for i in range(1, lattice.Q):
+        own = outgoing(messages, lattice.opp[i])
+        lines.append(f"back[{i}] = links & {1 << i}u ? {own} : R(0);")
+    for step, name in named.items():
+        lines += parts.add(step, "back", f"{name}_{{}}".format)
+    for k, axes in enumerate(parts.sums):
+        within, times = axes.replace(parts.across, ""), axes.count(parts.across)
+        there = [step for step in named if within in parts.in_plane(step) and (step or not times)]
+        terms = [f"{'-' if step**times < 0 else ''}{named[step]}_{within}" for step in there]
+        lines.append(f"to[{k}] += {chain(terms)};")
+    values = "const real* messages, int at, const real (*f)[Q], int c, real* to"
+    return function(f"reflect(uint32 links, {values})", lines)
 
 
 def _entering(lattice: Lattice, face: int) -> list[int]:

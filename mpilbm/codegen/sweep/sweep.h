@@ -127,12 +127,24 @@ INLINE int2 place_of_thread(const Tile tile, int sides)
   return make_int2(right ? last - to : to, sector);
 }
 
-/* A block's way along `count` planes from `first` on; what walls cost is left out where it meets none, and
-   in the planes where it meets none: `sides` are the walls along all its way. */
-template <bool AT_WALLS>
+/* Whether a body is in the planes of a block's way; all threads call it. */
+INLINE bool meets_bodies(const Tile tile, const Bodies& bodies, int64 first, int count, ARGUMENTS)
+{
+  __shared__ int met;
+  if (threadIdx.x == 0 && threadIdx.y == 0) met = 0;
+  __syncthreads();
+  for (int n = (int)(threadIdx.y * blockDim.x + threadIdx.x); n < count * tile.height; n += THREADS)
+    if (row_has_bits(bodies, first + n / tile.height, tile.row + n % tile.height, rows, tile.x, tile.width, nx)) met = 1;
+  __syncthreads();
+  return met;
+}
+
+/* A block's way along `count` planes from `first` on; what walls and bodies cost is left out where it meets
+   none, and in the planes where it meets none: `sides` are the walls along all its way, `met` says that bodies are there. */
+template <bool AT_WALLS, bool AT_BODIES>
 INLINE void walk(const Tile tile, unsigned char* stages, real* messages, unsigned long long* barriers,
-                 const Maps* maps, const Maps* wide_maps, const Walls& walls, int sides, int64 first, int count,
-                 ARGUMENTS)
+                 const Maps* maps, const Maps* wide_maps, const Walls& walls, const Bodies& bodies, int sides, bool met,
+                 int64 first, int count, ARGUMENTS)
 {
   const int thread = (int)(threadIdx.y * blockDim.x + threadIdx.x);
   const int2 place = place_of_thread(tile, AT_WALLS ? sides : 0);
@@ -158,6 +170,7 @@ INLINE void walk(const Tile tile, unsigned char* stages, real* messages, unsigne
     if (walls.planes[1] <= first + count) highest = (int)(walls.planes[1] - first + 1);
   }
   real current[OWNED][SUMS] = {}, rising[OWNED][RISING] = {};
+  int solids[ROWS] = {}; /* of the plane before */
   int stage = 0;
   unsigned phase = 0;
   for (int k = 0; k < count + 2; k++, out += f_plane) {
@@ -223,6 +236,7 @@ INLINE void walk(const Tile tile, unsigned char* stages, real* messages, unsigne
 #pragma unroll
         for (int n = 0, c = r * CELLS; n < CELLS; n++, c++)
           finish(stored[n], current[c], f[c], NUMBERS(first - 2 + k, tile.row + ty + r, tile.x + tx + n));
+        if constexpr (AT_BODIES) empty_solids(solids[r], stored);
         send_all(out + r * f_row, cell + r * f_row, f_slot, stored);
       }
     }
@@ -236,12 +250,22 @@ INLINE void walk(const Tile tile, unsigned char* stages, real* messages, unsigne
         for (int c = 0; c < OWNED; c++)
           bounce(faces_beside(beside, c) | across, walls, messages, at, f, c, current[c]);
       }
+    if (AT_BODIES && met) {
+#pragma unroll
+      for (int r = 0; r < ROWS; r++) {
+        const Packet<uint32> words = words_at(bodies, PLANE(first - 1 + k), tile.row + ty + r, rows, tile.x + tx);
+        solids[r] = solids_in(words);
+#pragma unroll
+        for (int n = 0, c = r * CELLS; n < CELLS; n++, c++)
+          if (words.cell[n] > 1) reflect(words.cell[n], messages, at, f, c, current[c]);
+      }
+    }
   }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 sweep(const __grid_constant__ Maps maps, const __grid_constant__ Maps wide_maps, const __grid_constant__ Walls walls,
-      int64 begin, int64 end, int64 stride, int64 chunk, ARGUMENTS)
+      const __grid_constant__ Bodies bodies, int64 begin, int64 end, int64 stride, int64 chunk, ARGUMENTS)
 {
   extern __shared__ __align__(128) unsigned char memory[];
   unsigned char* const stages = memory;
@@ -257,14 +281,19 @@ sweep(const __grid_constant__ Maps maps, const __grid_constant__ Maps wide_maps,
   if (BULK && threadIdx.x == 0 && threadIdx.y == 0)
     for (int k = 0; k < STAGES; k++) barrier_init(barriers + k);
   __syncthreads();
+  int sides = 0;
+  bool near = false, met = false; /* walls of the box or bodies, bodies */
 #if WALLS
   const int around = tile.left | tile.right << 1 | (tile.row == 0) << 2 | (tile.row + tile.height == rows) << 3;
-  const int sides = walls.faces & around;
-  if (sides || first <= walls.planes[0] || first + count > walls.planes[1]) {
-    walk<true>(tile, stages, messages, barriers, &maps, &wide_maps, walls, sides, first, count, GIVEN);
-    return;
-  }
+  sides = walls.faces & around;
+  near = sides || first <= walls.planes[0] || first + count > walls.planes[1];
 #endif
-  walk<false>(tile, stages, messages, barriers, &maps, &wide_maps, walls, 0, first, count, GIVEN);
+#if BODIES
+  met = meets_bodies(tile, bodies, first, count, GIVEN);
+#endif
+  if (near || met)
+    walk<WALLS, BODIES>(tile, stages, messages, barriers, &maps, &wide_maps, walls, bodies, sides, met, first, count, GIVEN);
+  else
+    walk<false, false>(tile, stages, messages, barriers, &maps, &wide_maps, walls, bodies, 0, false, first, count, GIVEN);
 }
 #endif

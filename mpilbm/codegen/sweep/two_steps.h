@@ -51,10 +51,24 @@ INLINE void look_at_own(const unsigned char* stage, int thread, real (*moments)[
       stage + thread * SLOT_WIDE, stage + NARROW_AT + thread * SLOT_NARROW, moments);
 }
 
-/* A block's way along `count` planes from `first` on. What walls cost is left out where it meets none: `sides`
-   are the walls along all its way. Planes beyond a wall are not read. */
-template <bool AT_WALLS>
-INLINE void walk(unsigned char* memory, const Walls& walls, int sides, int64 first, int count, ARGUMENTS)
+/* Whether a body is where a block computes the first step: in `count` planes from `first` on; all threads call it. */
+INLINE bool meets_bodies(const Bodies& bodies, int64 first, int count, ARGUMENTS)
+{
+  __shared__ int met;
+  if (threadIdx.x == 0 && threadIdx.y == 0) met = 0;
+  __syncthreads();
+  const int x = around((int)blockIdx.x * OWN_X - 1, nx), row = (int)blockIdx.y * OWN_ROWS - 1;
+  for (int n = (int)(threadIdx.y * blockDim.x + threadIdx.x); n < count * (TY - 2); n += THREADS)
+    if (row_has_bits(bodies, PLANE(first + n / (TY - 2)), around(row + n % (TY - 2), rows), rows, x, TX - 2, nx)) met = 1;
+  __syncthreads();
+  return met;
+}
+
+/* A block's way along `count` planes from `first` on. What walls and bodies cost is left out where it meets
+   none: `sides` are the walls along all its way, `met` says that bodies are there. Planes beyond a wall are not read. */
+template <bool AT_WALLS, bool AT_BODIES>
+INLINE void walk(unsigned char* memory, const Walls& walls, const Bodies& bodies, int sides, bool met, int64 first,
+                 int count, ARGUMENTS)
 {
   unsigned char* const stages = memory;
   const int pair = (int)threadIdx.x, line = (int)threadIdx.y, thread = line * (TX / CELLS) + pair;
@@ -84,7 +98,7 @@ INLINE void walk(unsigned char* memory, const Walls& walls, int sides, int64 fir
   store* out = f_out + (first - 4 + start) * f_plane;
   real current_1[CELLS][SUMS] = {}, rising_1[CELLS][RISING] = {};
   real current_2[CELLS][SUMS] = {}, rising_2[CELLS][RISING] = {};
-  int stage = 0;
+  int stage = 0, solids = 0; /* CELLS bits of each plane, the last one first */
 #pragma unroll 1
   for (int k = start; k < count + 4; k++, out += f_plane) {
     real f[CELLS][Q], moments[CELLS][VALUES];
@@ -106,6 +120,15 @@ INLINE void walk(unsigned char* memory, const Walls& walls, int sides, int64 fir
           for (int c = 0; c < CELLS; c++) clear(faces_beside(beside, c), f[c]);
         }
       }
+    };
+    const auto words = [&](int number) {
+      if (!met || (AT_WALLS && (number < lowest || number > highest))) return Packet<uint32>{};
+      return words_at(bodies, PLANE(first - 2 + number), row, rows, x);
+    };
+    const auto return_from_bodies = [&](const Packet<uint32> words, const real* messages, real (*current)[SUMS]) {
+#pragma unroll
+      for (int c = 0; c < CELLS; c++)
+        if (words.cell[c] > 1) reflect(words.cell[c], messages, at, f, c, current[c]);
     };
     const auto return_from_walls = [&](int number, const real* messages, real (*current)[SUMS]) {
       if constexpr (AT_WALLS) {
@@ -137,6 +160,12 @@ INLINE void walk(unsigned char* memory, const Walls& walls, int sides, int64 fir
         advance(current_1[c], rising_1[c], f[c]);
       }
       return_from_walls(k, messages_1, current_1);
+      if constexpr (AT_BODIES) {
+        empty_solids(solids & ((1 << CELLS) - 1), moments);
+        const Packet<uint32> own_words = words(k);
+        return_from_bodies(own_words, messages_1, current_1);
+        solids = solids << CELLS | solids_in(own_words);
+      }
       round_as_stored(moments);
 #pragma unroll
       for (int c = 0; c < CELLS; c++) rebuild(moments[c], f[c]);
@@ -150,29 +179,39 @@ INLINE void walk(unsigned char* memory, const Walls& walls, int sides, int64 fir
     if (k > 3) {
 #pragma unroll
       for (int c = 0; c < CELLS; c++) finish(moments[c], current_2[c], f[c], NUMBERS(first - 4 + k, row, x + c));
+      if constexpr (AT_BODIES) empty_solids(solids >> 2 * CELLS & ((1 << CELLS) - 1), moments);
       send_all(out + cell, (int)cell, f_slot, moments);
     }
 #pragma unroll
     for (int c = 0; c < CELLS; c++) advance(current_2[c], rising_2[c], f[c]);
     return_from_walls(k - 1, messages_2, current_2);
+    if constexpr (AT_BODIES) return_from_bodies(words(k - 1), messages_2, current_2);
   }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-sweep(const __grid_constant__ Walls walls, int64 begin, int64 end, int64 stride, int64 chunk, ARGUMENTS)
+sweep(const __grid_constant__ Walls walls, const __grid_constant__ Bodies bodies, int64 begin, int64 end, int64 stride,
+      int64 chunk, ARGUMENTS)
 {
   extern __shared__ __align__(128) unsigned char memory[];
   const int64 first = begin + (int64)blockIdx.z * chunk;
   const int count = (int)(end - first < chunk ? end - first : chunk);
+  int sides = 0;
+  bool near = false, met = false; /* walls of the box or bodies, bodies */
 #if WALLS
   const int x = (int)blockIdx.x * OWN_X, row = (int)blockIdx.y * OWN_ROWS; /* the first own cell */
   const int reached = (x < 2) | (x + OWN_X > nx - 2) << 1 | (row < 2) << 2 | (row + OWN_ROWS > rows - 2) << 3;
-  const int sides = walls.faces & reached;
-  if (sides || first - 1 <= walls.planes[0] || first + count >= walls.planes[1]) {
-    walk<true>(memory, walls, sides, first, count, GIVEN);
-    return;
-  }
+  sides = walls.faces & reached;
+  near = sides || first - 1 <= walls.planes[0] || first + count >= walls.planes[1];
 #endif
-  walk<false>(memory, walls, 0, first, count, GIVEN);
+#if BODIES
+  const int64 below = first - 1 < walls.planes[0] ? walls.planes[0] : first - 1;
+  const int64 above = first + count > walls.planes[1] ? walls.planes[1] : first + count;
+  met = meets_bodies(bodies, below, (int)(above + 1 - below), GIVEN);
+#endif
+  if (near || met)
+    walk<WALLS, BODIES>(memory, walls, bodies, sides, met, first, count, GIVEN);
+  else
+    walk<false, false>(memory, walls, bodies, 0, false, first, count, GIVEN);
 }
 #endif

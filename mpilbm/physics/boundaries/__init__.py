@@ -15,7 +15,7 @@ from mpilbm.core.formulas.values import CellValue, Given
 from mpilbm.core.quantity import WETTING
 from mpilbm.core.registry import Parameters
 from mpilbm.core.units import counted
-from mpilbm.model.case import Case
+from mpilbm.model.case import BoundedLattice, Case
 from mpilbm.model.cell import Cell, PartialCell
 from mpilbm.model.expressions import Expression, Incoming
 from mpilbm.model.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
@@ -263,6 +263,19 @@ def by_axis(name: str, vector: Sequence[Given] | str) -> dict[str, Given]:
 def in_cells(case: Case) -> tuple[int, ...]:
     """Numbers of the bodies whose boundary acts in cells, see Capabilities."""
     return tuple(k for k, b in enumerate(case.bodies) if b.boundary.capabilities.in_cells)
+
+
+def reflecting(case: BoundedLattice) -> tuple[int, ...]:
+    """Numbers of the bodies at rest with half-way walls that a kernel over cells can apply.
+
+    A population that would come from a solid cell is then the cell's own outgoing one. Bodies with
+    sheets are left out: links between two fluid cells may cross these.
+    """
+    return tuple(
+        k
+        for k, body in enumerate(case.bodies)
+        if body.boundary.reflects and not (body.shape and body.shape.cuts)
+    )
 
 
 AnyCondition = TypeVar("AnyCondition", bound=Condition)

@@ -12,8 +12,8 @@ from mpilbm.outputs import number_of_cells
 from mpilbm.parallel import Communicator, on_root, together
 from mpilbm.run.preflight.rank_memory import halo_bytes
 from mpilbm.run.setup import build_solver
-from mpilbm.solver.passes import GROUP
 from mpilbm.solver.solver import Solver
+from mpilbm.solver.two_steps import GROUP
 
 REPEATS = 5
 SECONDS = 0.25  # of a repeat, if the number of steps is not given

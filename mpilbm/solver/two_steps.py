@@ -1,0 +1,167 @@
+"""Passes over memory that compute two time steps each."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import prod
+
+from mpilbm.backends.interfaces import CompiledKernel
+from mpilbm.backends.tuning import SMALL, fastest_way
+from mpilbm.codegen.program import SHARE
+from mpilbm.halo import Exchange
+from mpilbm.layouts.grid import Grid
+from mpilbm.solids.windows import covered, windows_of
+from mpilbm.solver.boundary_lists import in_turn
+from mpilbm.solver.context import SlabContext
+from mpilbm.solver.exchange_plan import (
+    TWO_STEPS_REACH,
+    allows_two_steps,
+    ghost_planes,
+    whole_planes,
+)
+from mpilbm.solver.face_windows import FaceWindow
+from mpilbm.solver.passes import Pass, StepWork
+from mpilbm.solver.populations import Populations
+
+GROUP = 4  # steps of two passes of two steps: from the first array to the second one and back
+EDGE_PLANES = 32  # of such a pass, which reads four planes more for each launch
+
+
+class TwoSteps:
+    """Passes over memory that compute two steps each.
+
+    ```
+    array 0   | state t |                         | state t + 4 |
+    array 1             | pass | state t + 2 | pass |
+    ```
+
+    The state after t steps is in array t % 2. A pass reads one array and writes the state two
+    steps later to the other one, so passes come in pairs: four steps from an even t on.
+
+    On several ranks a pass reads two planes of each neighbour, which are exchanged after it, and
+    before the first pass after single steps, which exchange one; there with solid shares. All ranks
+    take such passes, or none (Solver.take_two_steps). The exchange before the first pass waits
+    until the neighbours have reached theirs. So passes alternate as in Plan.alternating, also with
+    single steps before them.
+
+    At faces with boundary lists a pass is wrong in the cells that `windows` compute: before it,
+    from the same array; afterwards they overwrite the cells of its planes.
+    """
+
+    def __init__(
+        self, fluid: Populations, kernel: CompiledKernel, windows: Sequence[FaceWindow] = ()
+    ):
+        context, name = fluid.context, "collide_stream_0"
+        self._fluid, self._context = fluid, context
+        self._kernels = context.kernels[name], kernel
+        given = [context.arguments(name, **fluid.numbers(), **fluid.arrays(k)) for k in range(2)]
+        self._windows = windows
+        self._launches = [
+            in_turn(kernel.bind(**arguments), *(window.scatter(k) for window in windows))
+            for k, arguments in enumerate(given)
+        ]
+        self._passes: list[Pass] = []  # set by connect(), with the exchange before the first one
+        self._before = Exchange()
+        self._last: int | None = None  # the steps that were done after the last pass
+
+    @classmethod
+    def of(cls, fluids: Sequence[Populations], work: Sequence[StepWork]) -> "TwoSteps | None":
+        """The passes of a slab, None where not possible or not faster than single steps.
+
+        `work`: the work of single steps. Both ways are measured without exchanges, which overwrites
+        the populations; small slabs are not measured.
+        """
+        small = prod(_size(fluids[0].context)) < SMALL
+        two = None if small else cls.possible(fluids)
+        return two if two and two._faster_than(work) else None
+
+    @classmethod
+    def possible(cls, fluids: Sequence[Populations]) -> "TwoSteps | None":
+        """The passes of a slab, None where they are not possible.
+
+        They require `allows_two_steps`, and kernels of the device for the slab and its windows.
+        """
+        fluid, context = fluids[0], fluids[0].context
+        grid, case, slab = context.grid, context.case, context.slab
+        if not isinstance(grid, Grid) or not allows_two_steps(case, slab):
+            return None
+        windows, lists = windows_of(case, slab) or (), context.geometry.lists
+        shape = slab.planes, *slab.shape[1:]
+        if grid.ghost < ghost_planes(case, slab) or not covered(windows, lists, shape):
+            return None
+        kernel = context.device.two_steps(context.kernels, grid)
+        inner = [context.of_window(window) for window in windows] if kernel else []
+        known = [each for each in inner if each is not None]
+        if kernel is None or len(known) < len(windows):
+            return None
+        pairs = zip(windows, known, strict=True)
+        return cls(fluid, kernel, [FaceWindow(fluid, *pair) for pair in pairs])
+
+    def _faster_than(self, work: Sequence[StepWork]) -> bool:
+        """Whether a group takes less time than as many single steps."""
+        context, size = self._context, _size(self._context)
+
+        def single() -> None:
+            for k in range(GROUP):
+                work[k % len(work)].compute()
+
+        def two() -> None:
+            for k in range(GROUP // 2):
+                for window in self._windows:
+                    window.compute(k)
+                self._launches[k](context.bulk, *context.grid.interior)
+
+        tiles = [kernel.resources() for kernel in self._kernels]
+        faces = [(each.name, *each.where) for each in context.case.boundaries]
+        fluid = int(context.geometry.fluid_cells.sum())
+        key = f"{context.program.sweep} {size} {fluid} {faces} {tiles}"
+        ways: dict[str, Callable[[], None]] = {"single steps": single, "two steps": two}
+        return fastest_way(context.device, key, prod(size), ways) == "two steps"
+
+    def connect(self) -> None:
+        """Prepare the exchanges; all ranks call it, or none. It waits for no other rank."""
+        context, fluid, grid = self._context, self._fluid, self._context.grid
+        assert isinstance(grid, Grid)  # see possible()
+        prepare = context.exchanger.prepare
+        before, arrays = whole_planes(grid, TWO_STEPS_REACH), list(fluid.f)
+        if SHARE in context.tables:
+            shares = whole_planes(grid.beside(SHARE, 1), TWO_STEPS_REACH, len(arrays))
+            before, arrays = before.joined(shares), [*arrays, context.tables[SHARE]]
+        self._before = prepare(before, arrays)
+        for window in self._windows:
+            window.connect()
+        edge = EDGE_PLANES if grid.planes >= 4 * EDGE_PLANES else grid.planes
+        for k, launch in enumerate(self._launches):
+            plan = whole_planes(grid, TWO_STEPS_REACH, (k + 1) % 2)
+            exchange = prepare(replace(plan, alternating=True), fluid.f)
+            self._passes.append(Pass(context, grid, launch, exchange, edge=edge))
+
+    @property
+    def waited(self) -> float:
+        """Seconds that the host has waited, in total."""
+        waited = self._before.waited + sum(one.waited for one in self._passes)
+        return waited + sum(one.waited for one in self._windows)
+
+    def begin(self, steps: int) -> None:
+        """Enqueue what a pass needs after so many steps, unless the last work was a pass."""
+        if self._last != steps and not all(one.alone for one in self._passes):
+            self._before.follow(self._context.bulk)
+
+    def forget(self) -> None:
+        """Exchange two planes before the next pass: the populations were replaced."""
+        self._last = None
+
+    def enqueue(self, steps: int) -> None:
+        """Enqueue so many steps, a multiple of GROUP, from an even step on."""
+        for k in range(steps // 2):
+            for window in self._windows:
+                window.run(k % 2, self._context.clock.steps + 2 * k)
+            self._passes[k % 2].run()
+
+    def ended(self, steps: int) -> None:
+        """Note that so many steps are done, the last ones by `enqueue`."""
+        self._last = steps
+
+
+def _size(context: SlabContext) -> tuple[int, int, int]:
+    """Planes, rows and cells in a row of a slab."""
+    return context.slab.planes, *context.slab.shape[1:]

@@ -18,10 +18,8 @@ from mpilbm.physics.sampled import Sampled
 from mpilbm.physics.sloped import Sloped
 
 FLUID = "flags[cell] & 1"  # bit k + 1: neighbour k of lattice.stencil is fluid
-
 PLACE = "((plane - first) * rows + row) * nx + x"  # index of a cell in the flags
 IN_BLOCK = replace(CELL, plane="(plane - u_first)")  # in the velocity of a block of planes
-
 Mixture = tuple[Expression, Expression, Vector, Vector]  # density, rho, u and momentum
 Sides = tuple[tuple[Expression, Expression], Expression, Expression]  # see `_differences`
 
@@ -40,10 +38,9 @@ class Diagnostics:
 
     def all(self) -> list[KernelText]:
         """All kernels of this class."""
-        parities = range(self.fluid.layout.parities)
+        parities, outputs = range(self.fluid.layout.parities), range(self.output_count)
         by_parity = [make(parity) for parity in parities for make in (self.fields, self.velocity)]
-        outputs = [self.output(k, p) for p in parities for k in range(self.output_count)]
-        return [*by_parity, *self.once(), *outputs]
+        return [*by_parity, *self.once(), *(self.output(k, p) for p in parities for k in outputs)]
 
     def once(self) -> list[KernelText]:
         """The kernels that are the same in all steps."""
@@ -65,8 +62,7 @@ class Diagnostics:
 
     def output_value(self, kernel: KernelText, k: int, parity: int) -> Expression:
         """Field k of these in the cell of a kernel, here the pressure relative to that at rho_0."""
-        density = self.macroscopic(kernel, parity)[0]
-        return self.lattice.cs2 * (density if self.model.offset else density - 1)
+        return self.lattice.cs2 * (self.macroscopic(kernel, parity)[0] - int(not self.model.offset))
 
     def output(self, k: int, parity: int) -> KernelText:
         """Field k of these; 0 in solids that do not carry it."""

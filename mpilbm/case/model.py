@@ -227,8 +227,12 @@ class Case(BoundedLattice):
 
     @property
     def own_fields(self) -> tuple[str, ...]:
-        """The fields that only this case has: those of a coupling, and its scalars."""
-        return self.coupling.outputs(self) if self.coupling else self.labels
+        """The fields besides those of any flow: those of a coupling, or scalars and the pressure.
+
+        The pressure of one fluid is p = cs2 (rho - rho_0), the static pressure relative to that at
+        the density rho_0 = 1; a coupling that defines a pressure has its own.
+        """
+        return self.coupling.outputs(self) if self.coupling else (*self.labels, "pressure")
 
     @property
     def sloped(self) -> tuple[Sloped, ...]:

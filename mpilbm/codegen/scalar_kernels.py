@@ -132,16 +132,11 @@ class CarryingDiagnostics(Diagnostics):
     """The diagnostic kernels of a fluid that carries scalars, whose fields are outputs."""
 
     fluid: CarryingKernels
-    equations = "phi = sum_i g_i"
-
-    def all(self) -> list[KernelText]:
-        """The kernels of the fields and sums of the fluid, and one for each scalar."""
-        parities = range(self.fluid.layout.parities)
-        outputs = [self.output(k, p) for p in parities for k in range(self.output_count)]
-        return [*super().all(), *outputs]
 
     def hidden(self, kernel: KernelText, k: int) -> tuple[str, *tuple[Expression, ...]]:
         """Solid cells that do not conduct the scalar."""
+        if k == len(self.fluid.scalars):
+            return super().hidden(kernel, k)
         materials = self.fluid.scalars[k].model.materials
         if materials is None:
             return ("solid",)
@@ -171,11 +166,17 @@ class CarryingDiagnostics(Diagnostics):
 
     @property
     def output_count(self) -> int:
-        """The number of scalars."""
-        return len(self.fluid.scalars)
+        """The number of scalars, and 1 for the pressure."""
+        return len(self.fluid.scalars) + super().output_count
+
+    def output_text(self, k: int) -> str:
+        """The equation of scalar k, or of the pressure after them."""
+        return "phi = sum_i g_i" if k < len(self.fluid.scalars) else super().output_text(k)
 
     def output_value(self, kernel: KernelText, k: int, parity: int) -> Expression:
-        """The value of scalar k in the cell of a kernel."""
+        """The value of scalar k in the cell of a kernel, or the pressure after them."""
+        if k == len(self.fluid.scalars):
+            return super().output_value(kernel, k, parity)
         return scalar_values(kernel, self.fluid.scalars)[self.fluid.scalars[k].label]
 
 

@@ -312,7 +312,7 @@ class Case(BoundedLattice, Protocol):
 
     @property
     def own_fields(self) -> tuple[str, ...]:
-        """The fields that only this case has: those of a coupling, and its scalars."""
+        """The fields besides those of any flow: those of a coupling, or scalars and `pressure`."""
 
     @property
     def sloped(self) -> "tuple[Sloped, ...]":

@@ -189,8 +189,8 @@ class PermeabilityWriter(TableWriter):
     def _open(self) -> None:
         rows = Rows(self.context.directory / FILE, self.header(), self.context.first_step)
         self.rows = self.keep(rows)
-        if rows.last:
-            self.previous = float(rows.last.split(",")[2 + self.flow.axis])
+        if rows.kept:
+            self.previous = float(rows.kept[-1].split(",")[2 + self.flow.axis])
 
     def start(self, step: int) -> Callable[[], np.ndarray]:
         """Enqueue the sums of this step."""

@@ -65,7 +65,7 @@ class Probe(Scheduled):
     )
     fields: tuple[str, ...] = Field(
         ("rho", "u"),
-        description="rho, u, vorticity, q_criterion, and fields of the coupling",
+        description="rho, u, pressure, vorticity, q_criterion, scalars, and fields of the coupling",
         examples=[["u"]],
     )
     interpolation: Literal["nearest", "linear"] = Field(

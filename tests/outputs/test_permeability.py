@@ -173,7 +173,11 @@ def test_refused(change, message):
 @pytest.mark.parametrize(
     ("of", "output", "message"),
     [
-        ("permeability", [], 'offers a number: permeability; add [[output]] name = "permeability"'),
+        (
+            "permeability",
+            [],
+            'flow_rate, permeability; add [[output]] name = "permeability"',
+        ),
         (
             "presure",
             [OUTPUT],

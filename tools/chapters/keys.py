@@ -113,6 +113,7 @@ UNITS = {
     "Voxels.refine": "1",
     "tau_phi": "steps",
     "Nusselt.difference": "units of the scalar",
+    "BodyNumber.difference": "units of the scalar",
     "Conducting.capacity": "that of the fluid",
     **dict.fromkeys(("prandtl", "schmidt"), "1"),
     "relaxation": "1/step",

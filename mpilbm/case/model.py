@@ -266,6 +266,13 @@ class Case(BoundedLattice):
         formula = " + ".join([f"({fluid.formula or repr(fluid.viscosity)})", *added])
         return CellValue("nu", formula, self.dimensions, self.labels)
 
+    @property
+    def common_viscosity(self) -> float | None:
+        """The viscosity that all cells of the box have, in lattice units; None if they differ."""
+        (fluid, *others) = self.fluids
+        differs = bool(others) or fluid.collision.closure is not None
+        return None if differs or self.viscosity_value is not None else fluid.viscosity
+
     def key(self, fluid: Fluid, name: str) -> str:
         """Key path of a table of a fluid: `collision`, or `fluid.water.collision`."""
         return f"fluid.{fluid.label}.{name}" if len(self.fluids) > 1 else name

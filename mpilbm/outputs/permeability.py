@@ -57,16 +57,17 @@ class Permeability(Output):
         return ("flux",)
 
     def problems(self, case: Case) -> list[str]:
-        """A flow without a known constant force along one axis, closures, a wrong side of cells."""
+        """A flow without a known constant force along one axis, a viscosity that differs from cell to cell, a wrong side of cells."""
         found = []
         try:
             driving(case)
         except NotDriven as error:
             found.append(f"the permeability is not defined: {error}")
-        closure = case.fluids[0].collision.closure
-        if closure:
+        if len(case.fluids) == 1 and case.common_viscosity is None:
+            closure = case.fluids[0].collision.closure
+            what = f"the closure '{closure.name}'" if closure else "a formula of it or a sponge"
             needs = "the permeability requires a constant viscosity"
-            found.append(f"{needs}; found the closure '{closure.name}'; remove it or this output")
+            found.append(f"{needs}; found {what}; remove it or this output")
         try:
             self.cell(case)
         except ValueError as error:

@@ -330,6 +330,10 @@ class Case(BoundedLattice, Protocol):
     def viscosity_value(self) -> "CellValue | None":
         """The formula of the viscosity for kernels; None for a number."""
 
+    @property
+    def common_viscosity(self) -> float | None:
+        """The viscosity that all cells have, in lattice units; None if they differ."""
+
     def of_scalar(self, number: int) -> BoundedLattice:
         """The lattice of a scalar, with the conditions on it."""
 

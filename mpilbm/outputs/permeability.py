@@ -57,7 +57,7 @@ class Permeability(Output):
         return ("flux",)
 
     def problems(self, case: Case) -> list[str]:
-        """A flow without a known constant force along one axis, a viscosity that differs from cell to cell, a wrong side of cells."""
+        """A flow without a known constant force along one axis, several viscosities, a wrong side."""
         found = []
         try:
             driving(case)

@@ -49,10 +49,10 @@ class Spectrum(Scheduled):
     `total_energy` = <u.u> / 2, `total_enstrophy` = <omega.omega> / 2 with exact derivatives, and
     `total_dissipation`, which is 2 nu total_enstrophy for a flow without divergence. nu is the
     viscosity of the case; the dissipation is left out where it differs from cell to cell: for
-    coupled fluids, with a closure, a formula of the viscosity or a sponge. With `transfer`, transfer(k) is the rate at which the
-    nonlinear term adds energy to the shell: v is the part of u without divergence of the waves with
-    less than 1/3 period per cell along each axis (2/3 rule), omega = curl v, and the sum over all
-    shells is 0 up to rounding.
+    coupled fluids, with a closure, a formula of the viscosity or a sponge. With `transfer`,
+    transfer(k) is the rate at which the nonlinear term adds energy to the shell: v is the part
+    of u without divergence of the waves with less than 1/3 period per cell along each axis (2/3
+    rule), omega = curl v, and the sum over all shells is 0 up to rounding.
 
     The table can be read during the run. The .h5 has `k` (shells,), `step` and `time` (rows,), the
     spectra (rows, shells), and the totals (rows,); rows that are not written yet have the step -1.

@@ -57,7 +57,7 @@ class Permeability(Output):
         return ("flux",)
 
     def problems(self, case: Case) -> list[str]:
-        """A flow without a known constant force along one axis, several viscosities, a wrong side."""
+        """A flow without a known constant force along one axis, several viscosities, wrong cell."""
         found = []
         try:
             driving(case)

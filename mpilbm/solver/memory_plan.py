@@ -72,8 +72,7 @@ def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dic
     windows = windows_of(case, slab) if has_windows(case) and allows_two_steps(case, slab) else ()
     inner = [window.grid(case, slab, ghost) for window in windows or ()]
     if inner:
-        count = sum(each.count for each in inner)
-        tables["windows at faces"] = case.layout.buffers * count * unit
+        tables["windows at faces"] = case.layout.buffers * sum(g.count for g in inner) * unit
     if in_cells(case) and isinstance(grid, Grid):
         tables["solid shares"] = sum(byte_grid(SHARE, each).count for each in (grid, *inner))
     return {

@@ -55,6 +55,7 @@ def sides(name: str, *faces: str, **more) -> dict:
 ROAD = sides("bounce_back", "z-", velocity=[0.05, 0, 0])
 CLOSED = {"name": "recursive_regularized", "closure": {"name": "smagorinsky"}}
 GUST = {"name": "zou_he", "where": ["y-"], "velocity": [0, "0.03*(1 + 0.2*sin(t))", 0]}
+SPONGE = {"where": ["x+"], "thickness": 5, "viscosity": 0.1}
 PROFILE = {"name": "regularized", "where": ["x-"], "velocity": ["0.05*z*(nz - z)/nz**2", 0, 0]}
 
 
@@ -94,6 +95,7 @@ CASES = {
         body=[FILLED, block([2, 9, 8], [6, 14, 12]), block([30, 3, 0], [36, 9, 5])],
         collision=CLOSED,
     ),
+    "grad": at_faces([inlet("x-"), outlet("x+", "grad", source="neighbours")], (20, 9, 7)),
     "jump": at_faces(
         [sides("pressure_jump", "y-", "y+", rho_jump=0.01), sides("bounce_back", "z-", "z+")],
         (20, 11, 7),
@@ -171,9 +173,17 @@ def test_boundaries_that_keep_a_state_take_single_steps():
         ([inlet("x-"), outlet("x+")], {"force": {"name": "guo", "value": ["1e-4*t", 0, 0]}}),
         ([PROFILE, outlet("x+"), sides("free_slip", "z-", "z+")], {}),
         ([sides("pressure_jump", "z-", "z+", rho_jump=0.01), sides("bounce_back", "y-", "y+")], {}),
+        ([inlet("x-"), outlet("x+")], {"sponge": [SPONGE]}),
         ([inlet("x-"), outlet("x+")], {"body": [FILLED | {"boundary": {"name": "interpolated"}}]}),
     ],
-    ids=["force of x", "force of t", "profile along a cut", "jump across planes", "body on links"],
+    ids=[
+        "force of x",
+        "force of t",
+        "profile along a cut",
+        "jump across planes",
+        "sponge",
+        "body on links",
+    ],
 )
 def test_other_cases_take_single_steps(boundaries, more):
     assert allowed([inlet("x-"), outlet("x+")])

@@ -248,7 +248,7 @@ class Case(BoundedLattice):
 
     @property
     def kernel_values(self) -> list[CellValue]:
-        """The values of the case that kernels evaluate: forces, and sources of scalars."""
+        """The values that kernels evaluate: forces, sources of scalars, viscosity with sponges."""
         found = [value for k in range(len(self.fluids)) for value in self.force_on(k)]
         sources = (s.source_value(k, self.labels) for k, s in enumerate(self.scalars))
         found += [value for value in sources if value is not None]

@@ -69,12 +69,12 @@ def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dic
         tables[f"scalar {label}"] = case.layout.buffers * count * unit
     if case.conductors and isinstance(grid, Grid):
         tables["materials"] = material_grid(grid).count
+    windows = windows_of(case, slab) if has_windows(case) and allows_two_steps(case, slab) else ()
+    inner = [window.grid(case, slab, ghost) for window in windows or ()]
+    if inner:
+        tables["windows at faces"] = case.layout.buffers * sum(g.count for g in inner) * unit
     if in_cells(case) and isinstance(grid, Grid):
-        tables["solid shares"] = byte_grid(SHARE, grid).count
-    if has_windows(case) and allows_two_steps(case, slab):
-        grids = [window.grid(case, slab, ghost) for window in windows_of(case, slab) or ()]
-        count = sum(grid.count for grid in grids)
-        tables["windows at faces"] = case.layout.buffers * count * unit
+        tables["solid shares"] = sum(byte_grid(SHARE, each).count for each in (grid, *inner))
     return {
         "populations": len(case.fluids) * case.layout.buffers * grid.count * unit,
         **tables,

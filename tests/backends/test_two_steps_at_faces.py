@@ -19,6 +19,7 @@ from support.two_steps import (
 
 from mpilbm.backends.cuda import tiles
 from mpilbm.case.case import parse_case
+from mpilbm.codegen.program import SHARE
 from mpilbm.parallel import slabs
 from mpilbm.solids.windows import REACH, allows_windows
 from mpilbm.solver import two_steps
@@ -54,6 +55,7 @@ def sides(name: str, *faces: str, **more) -> dict:
 ROAD = sides("bounce_back", "z-", velocity=[0.05, 0, 0])
 CLOSED = {"name": "recursive_regularized", "closure": {"name": "smagorinsky"}}
 GUST = {"name": "zou_he", "where": ["y-"], "velocity": [0, "0.03*(1 + 0.2*sin(t))", 0]}
+SPONGE = {"where": ["x+"], "thickness": 5, "viscosity": 0.1}
 PROFILE = {"name": "regularized", "where": ["x-"], "velocity": ["0.05*z*(nz - z)/nz**2", 0, 0]}
 
 
@@ -93,6 +95,7 @@ CASES = {
         body=[FILLED, block([2, 9, 8], [6, 14, 12]), block([30, 3, 0], [36, 9, 5])],
         collision=CLOSED,
     ),
+    "grad": at_faces([inlet("x-"), outlet("x+", "grad", source="neighbours")], (20, 9, 7)),
     "jump": at_faces(
         [sides("pressure_jump", "y-", "y+", rho_jump=0.01), sides("bounce_back", "z-", "z+")],
         (20, 11, 7),
@@ -170,9 +173,17 @@ def test_boundaries_that_keep_a_state_take_single_steps():
         ([inlet("x-"), outlet("x+")], {"force": {"name": "guo", "value": ["1e-4*t", 0, 0]}}),
         ([PROFILE, outlet("x+"), sides("free_slip", "z-", "z+")], {}),
         ([sides("pressure_jump", "z-", "z+", rho_jump=0.01), sides("bounce_back", "y-", "y+")], {}),
+        ([inlet("x-"), outlet("x+")], {"sponge": [SPONGE]}),
         ([inlet("x-"), outlet("x+")], {"body": [FILLED | {"boundary": {"name": "interpolated"}}]}),
     ],
-    ids=["force of x", "force of t", "profile along a cut", "jump across planes", "body on links"],
+    ids=[
+        "force of x",
+        "force of t",
+        "profile along a cut",
+        "jump across planes",
+        "sponge",
+        "body on links",
+    ],
 )
 def test_other_cases_take_single_steps(boundaries, more):
     assert allowed([inlet("x-"), outlet("x+")])
@@ -195,3 +206,6 @@ def test_windows_are_counted():
         arrays = [a for window in solver.two_steps._windows for a in window._own.f]
         assert needed["windows at faces"] == sum(array.nbytes for array in arrays)
         assert needed["populations"] == sum(array.nbytes for array in solver.fluids[0].f)
+        own = [solver.context, *(window._context for window in solver.two_steps._windows)]
+        shares = sum(each.tables[SHARE].nbytes for each in own if SHARE in each.tables)
+        assert needed.get("solid shares", 0) == shares

@@ -255,7 +255,7 @@ def _judged_as(case: Case, collision: "Collision") -> tuple[str, bool]:
         label_of(collision.name, parameters, closure) + coupled
         for parameters in (_changed(collision), {})
     )
-    run, needed = known.get(own, {}), similar_flows(case.lattice.name, usual, flows(case))
+    run, needed = known.get(own, {}), similar_flows(case.lattice.name, own, flows(case))
     return (own, True) if all(flow in run for flow in needed) else (usual, own == usual)
 
 

@@ -41,7 +41,10 @@ from mpilbm.core.registry import as_json, plugin_errors
 __all__ = ["Case", "Fluid", "load_case", "parse_case", "recorded_case", "schema"]
 
 # tables of the file that the case has as they are
-SAME = ("title", "lattice", "domain", "coupling", "precision", "layout", "backend", "halo", "run")
+SAME = (
+    "title", "lattice", "domain", "coupling", "precision", "layout", "backend", "halo", "run",
+    "sponge",
+)  # fmt: skip
 SAME_INITIAL = ("random", "scale", "non_equilibrium", "iterate")
 DEPTH = 64  # of nested tables and lists
 IN_PYTHON = "case"  # the name of a case that is a dict, in messages

@@ -10,6 +10,7 @@ from math import inf, pi, prod, sqrt
 from mpilbm.case.checks import from_objects, given_speeds, norm, problems_with
 from mpilbm.case.model import Case
 from mpilbm.case.scalars import given_values, viscosity_at_centre
+from mpilbm.case.starts import CROSSINGS, stopped_starts, sudden_starts
 from mpilbm.case.velocity_bounds import net_inflow, outward_speed, speed_along
 from mpilbm.core.units import mach, tau_from_viscosity
 from mpilbm.model.findings import NOTE, SERIOUS, WARNING, Finding
@@ -22,7 +23,6 @@ USUAL_SPEED = 0.05  # if the case gives none
 SMALL = 0.01  # relative change of a velocity that causes no finding
 MOST_FIXES = 3  # named in a finding
 SHORT = 16  # wavelength of sound, in cells
-CROSSINGS = 20  # of the box by sound, above which it does not fade soon
 GROWTH = 0.1  # relative change of the mass during a run above which the result is wrong
 
 
@@ -304,6 +304,8 @@ CHECKS = (
     flow_through_walls,
     flow_along_walls,
     undamped_sound,
+    sudden_starts,
+    stopped_starts,
     sixteen_bits,
     intrinsics,
     distances,

@@ -110,6 +110,11 @@ def _outputs(case: Case) -> Iterator[str]:
 def _steady(case: Case, tables: dict) -> Iterator[str]:
     """`run.steady.of` names no output of the case, or one that offers no number."""
     of = case.run.steady.of if case.run.steady else VELOCITY
+    if of == VELOCITY and case.run.steady and case.run.steady.by == "error":
+        yield (
+            'run.steady.by: "error" is that of the mean of a number; found of = "velocity"; set '
+            'run.steady.of to an [[output]] that offers a number, such as "body_forces"'
+        )
     named = [output for output in case.outputs if output.name == of]
     if of == VELOCITY or any(output.watchable for output in named):
         return

@@ -27,6 +27,7 @@ from mpilbm.physics.sampled import Sampled
 from mpilbm.physics.scalars.boundaries import ScalarBoundary
 from mpilbm.physics.scalars.collisions import ScalarCollision
 from mpilbm.physics.sloped import Sloped, of_interfaces, of_scalar
+from mpilbm.physics.sponges import Sponge
 
 
 class Scalar(Parameters):
@@ -160,6 +161,7 @@ class Case(BoundedLattice):
     halo: Any  # halo.Halo and outputs.Output are in higher layers
     boundaries: tuple[SkipValidation[Boundary], ...]
     bodies: tuple[Body, ...]
+    sponge: tuple[Sponge, ...] = ()
     run: Run
     outputs: tuple[Any, ...]
     toml: str
@@ -225,8 +227,12 @@ class Case(BoundedLattice):
 
     @property
     def own_fields(self) -> tuple[str, ...]:
-        """The fields that only this case has: those of a coupling, and its scalars."""
-        return self.coupling.outputs(self) if self.coupling else self.labels
+        """The fields besides those of any flow: those of a coupling, or scalars and the pressure.
+
+        The pressure of one fluid is p = cs2 (rho - rho_0), the static pressure relative to that at
+        the density rho_0 = 1; a coupling that defines a pressure has its own.
+        """
+        return self.coupling.outputs(self) if self.coupling else (*self.labels, "pressure")
 
     @property
     def sloped(self) -> tuple[Sloped, ...]:
@@ -250,9 +256,22 @@ class Case(BoundedLattice):
 
     @property
     def viscosity_value(self) -> CellValue | None:
-        """The formula of the viscosity for kernels; None for a number. Raises FormulaError."""
-        formula = self.fluids[0].formula
-        return CellValue("nu", formula, self.dimensions, self.labels) if formula else None
+        """The formula of the viscosity for kernels; None for a number. Raises FormulaError.
+
+        Sponges add to the formula or the number of the case.
+        """
+        fluid, added = self.fluids[0], [sponge.formula() for sponge in self.sponge]
+        if not fluid.formula and not added:
+            return None
+        formula = " + ".join([f"({fluid.formula or repr(fluid.viscosity)})", *added])
+        return CellValue("nu", formula, self.dimensions, self.labels)
+
+    @property
+    def common_viscosity(self) -> float | None:
+        """The viscosity that all cells of the box have, in lattice units; None if they differ."""
+        (fluid, *others) = self.fluids
+        differs = bool(others) or fluid.collision.closure is not None
+        return None if differs or self.viscosity_value is not None else fluid.viscosity
 
     def key(self, fluid: Fluid, name: str) -> str:
         """Key path of a table of a fluid: `collision`, or `fluid.water.collision`."""
@@ -292,6 +311,7 @@ class Case(BoundedLattice):
             found += [(f"body.{b.label}.scalar.{scalar.label}", each) for b, each in on_bodies]
         for body in self.bodies:
             found += [(f"body.{body.label}.{n}", getattr(body, n)) for n in ("shape", "boundary")]
+        found += [(f"sponge.{index}", thing) for index, thing in enumerate(self.sponge)]
         found += [(f"output.{index}", thing) for index, thing in enumerate(self.outputs)]
         for where, thing in found:
             yield from _with_parts(where, thing)

@@ -166,7 +166,6 @@ class CoupledDiagnostics(Diagnostics):
     def __init__(self, kernels: CoupledKernels) -> None:
         super().__init__(kernels.plain[0], kernels.case.sloped)
         self.kernels, self.coupling = kernels, kernels.coupling
-        self.equations = self.coupling.__doc__ or ""
 
     def _cell(self, kernel: KernelText, parity: int) -> CoupledCell:
         return CoupledCell(self.kernels, kernel, self.kernels.outgoing(kernel, parity))
@@ -195,6 +194,10 @@ class CoupledDiagnostics(Diagnostics):
     def output_count(self) -> int:
         """The number of the coupling's own outputs."""
         return len(self.coupling.outputs(self.kernels.case))
+
+    def output_text(self, k: int) -> str:
+        """The description of the coupling."""
+        return self.coupling.__doc__ or ""
 
     def output_value(self, kernel: KernelText, k: int, parity: int) -> Expression:
         """Field k of the coupling's own outputs in the cell of a kernel."""

@@ -18,10 +18,8 @@ from mpilbm.physics.sampled import Sampled
 from mpilbm.physics.sloped import Sloped
 
 FLUID = "flags[cell] & 1"  # bit k + 1: neighbour k of lattice.stencil is fluid
-
 PLACE = "((plane - first) * rows + row) * nx + x"  # index of a cell in the flags
 IN_BLOCK = replace(CELL, plane="(plane - u_first)")  # in the velocity of a block of planes
-
 Mixture = tuple[Expression, Expression, Vector, Vector]  # density, rho, u and momentum
 Sides = tuple[tuple[Expression, Expression], Expression, Expression]  # see `_differences`
 
@@ -32,8 +30,6 @@ class Diagnostics:
     `sloped`: the fields that are stored after the velocity, see physics/sloped.py.
     """
 
-    equations = ""  # of the outputs, a comment in the text
-
     def __init__(self, fluid: FluidKernels, sloped: tuple[Sloped, ...] = ()) -> None:
         self.sloped = sloped
         self.fluid, self.model, self.lattice = fluid, fluid.model, fluid.lattice
@@ -42,9 +38,9 @@ class Diagnostics:
 
     def all(self) -> list[KernelText]:
         """All kernels of this class."""
-        parities = range(self.fluid.layout.parities)
+        parities, outputs = range(self.fluid.layout.parities), range(self.output_count)
         by_parity = [make(parity) for parity in parities for make in (self.fields, self.velocity)]
-        return [*by_parity, *self.once()]
+        return [*by_parity, *self.once(), *(self.output(k, p) for p in parities for k in outputs)]
 
     def once(self) -> list[KernelText]:
         """The kernels that are the same in all steps."""
@@ -57,16 +53,20 @@ class Diagnostics:
 
     @property
     def output_count(self) -> int:
-        """The number of fields besides rho and u: those of a coupling, or the scalars."""
-        return 0
+        """The number of `Case.own_fields`: those of a coupling, or scalars and pressure."""
+        return 1
+
+    def output_text(self, k: int) -> str:
+        """The equation of field k of these, a comment in the text."""
+        return "p = cs2 (rho - rho_0), rho_0 = 1"
 
     def output_value(self, kernel: KernelText, k: int, parity: int) -> Expression:
-        """Field k of these in the cell of a kernel; ValueError without any."""
-        raise ValueError(f"kernel {kernel.name}: a single fluid has no field of a coupling")
+        """Field k of these in the cell of a kernel, here the pressure relative to that at rho_0."""
+        return self.lattice.cs2 * (self.macroscopic(kernel, parity)[0] - int(not self.model.offset))
 
     def output(self, k: int, parity: int) -> KernelText:
         """Field k of these; 0 in solids that do not carry it."""
-        kernel = self._derived(f"output_{k}", self.equations, self.fluid.grid, parity)
+        kernel = self._derived(f"output_{k}", self.output_text(k), self.fluid.grid, parity)
         return self._stored(kernel, [self.output_value(kernel, k, parity)], *self.hidden(kernel, k))
 
     def hidden(self, kernel: KernelText, k: int) -> tuple[str, *tuple[Expression, ...]]:

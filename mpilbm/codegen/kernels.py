@@ -1,8 +1,9 @@
 """The kernels that change a fluid or scalar: collide-stream, initial state, import of a state."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from mpilbm.codegen.coordinates import given
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.model import FieldModel, Model
 from mpilbm.codegen.printer import AsStored, AsStoredOwn, symbol
@@ -261,9 +262,17 @@ class FluidKernels(FieldKernels):
         return model.collide(kernel, f, self.rates(kernel))
 
     def rates(self, kernel: KernelValues) -> dict[str, Expression]:
-        """{name: argument of the kernel}."""
-        names = self.model.collision.arguments(1.0, self.lattice)
-        return {name: kernel.argument(name, "real") for name in names}
+        """{name: argument of the kernel}, or the rates for the viscosity of the cell."""
+        names, nu = self.model.collision.arguments(1.0, self.lattice), self.model.nu
+        rates = {name: kernel.argument(name, "real") for name in names}
+        if nu is None:
+            return rates
+        here = given(kernel, nu, self.lattice, known=self.known(kernel))
+        return self.model.rates_at(rates, here, kernel.let)
+
+    def known(self, kernel: KernelValues) -> Mapping[str, Expression]:
+        """Values of the cell on which its viscosity may depend, by name."""
+        return {}
 
     def collide_stream(self, parity: int) -> KernelText:
         """One step of the cells of some planes."""

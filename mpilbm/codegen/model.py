@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from sympy import Rational
+
 from mpilbm.codegen.coordinates import given
 from mpilbm.codegen.partial_cell import CellBody, Partial, beyond_equilibrium
 from mpilbm.codegen.program import FORCE
@@ -74,7 +76,8 @@ class Model:
     With `offset` populations are stored as f_i - feq_i(rho = 1, u = 0). `density` is the sum of the
     stored ones: rho - 1, or rho without offset. Populations, densities and momenta are multiples of
     1 / `unit`, which is 1 unless the equilibrium is the same in any unit of mass. `force_grid`:
-    the memory of a force that is given for each cell. `body`: the bodies that act in cells.
+    the memory of a force that is given for each cell. `body`: the bodies that act in cells. `nu`:
+    the viscosity, if it differs from cell to cell.
     """
 
     lattice: Lattice
@@ -84,6 +87,7 @@ class Model:
     unit: int = 1
     force_grid: AnyGrid | None = None
     body: CellBody | None = None
+    nu: CellValue | None = None
 
     @property
     def any_unit(self) -> bool:
@@ -236,6 +240,14 @@ class Model:
             stress[a, b] = let(f"stress_{AXES[a]}{AXES[b]}", expanded(value))
         mean = let("stress_mean", sum(stress[a, a] for a in range(D)) / D)
         return {(a, b): v - mean if a == b else v for (a, b), v in stress.items()}
+
+    def rates_at(self, rates: Rates, nu: Expression, let: Let) -> dict[str, Expression]:
+        """The rates of the collision for the viscosity nu of a cell, from those of the fluid."""
+        closure, collision = self.collision.closure, self.collision
+        own = {name: rates[name] for name in closure.arguments(self.lattice)} if closure else {}
+        rates = {name: rate for name, rate in rates.items() if name not in own}
+        omega = let("omega_here", 1 / (nu / self.lattice.cs2 + Rational(1, 2)))
+        return collision.local_rates(rates, omega) | own
 
     def local_rates(
         self, stress: Stress, rho: Expression, rates: Rates, let: Let

@@ -26,7 +26,7 @@ def fields(diagnostics: Diagnostics, parity: int) -> "PointText":
 
 
 def output(diagnostics: Diagnostics, number: int, parity: int) -> "PointText":
-    """derived_out[entry] of a field of the coupling, or of a scalar."""
+    """derived_out[entry] of a field of the coupling, of a scalar, or of the pressure."""
     text = "a field of the coupling, from the outgoing populations"
     kernel = PointText(f"point_output_{number}", text, diagnostics.fluid, parity)
     kernel.argument("derived_out", "real*")

@@ -83,6 +83,7 @@ def _single(case: Case) -> tuple[list[KernelText], Model]:
             fluid.force,
             case.precision.offset,
             body=CellBody(body) if body else None,
+            nu=case.viscosity_value,
         )
         kernels = FluidKernels(model, case.layout, options)
         diagnostics = Diagnostics(kernels)

@@ -1,11 +1,8 @@
 """The kernels of a fluid and the scalars that it carries: one kernel computes a step of all."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from sympy import Rational
-
-from mpilbm.codegen.coordinates import given
 from mpilbm.codegen.diagnostics import Diagnostics
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FieldKernels, FluidKernels, Options
@@ -117,15 +114,9 @@ class CarryingKernels(FluidKernels):
             each.store(kernel, (parity - 1) % self.layout.parities, g, f"f{each.suffix}")
         return kernel
 
-    def rates(self, kernel: KernelValues) -> dict[str, Expression]:
-        """{name: rate}, with that of the viscosity of the cell if it depends on scalars."""
-        rates, nu = super().rates(kernel), self.model.nu
-        if nu is None:
-            return rates
-        known = scalar_values(kernel, self.scalars)
-        here = given(kernel, nu, self.lattice, known=known)
-        omega = kernel.let("omega_here", 1 / (here / self.lattice.cs2 + Rational(1, 2)))
-        return self.model.collision.local_rates(rates, omega)
+    def known(self, kernel: KernelValues) -> Mapping[str, Expression]:
+        """The scalars, on which the viscosity may depend."""
+        return scalar_values(kernel, self.scalars)
 
     def flow(self, kernel: KernelValues) -> list[Expression]:
         """The velocity that carries the scalars, which includes half of the force."""
@@ -141,16 +132,11 @@ class CarryingDiagnostics(Diagnostics):
     """The diagnostic kernels of a fluid that carries scalars, whose fields are outputs."""
 
     fluid: CarryingKernels
-    equations = "phi = sum_i g_i"
-
-    def all(self) -> list[KernelText]:
-        """The kernels of the fields and sums of the fluid, and one for each scalar."""
-        parities = range(self.fluid.layout.parities)
-        outputs = [self.output(k, p) for p in parities for k in range(self.output_count)]
-        return [*super().all(), *outputs]
 
     def hidden(self, kernel: KernelText, k: int) -> tuple[str, *tuple[Expression, ...]]:
         """Solid cells that do not conduct the scalar."""
+        if k == len(self.fluid.scalars):
+            return super().hidden(kernel, k)
         materials = self.fluid.scalars[k].model.materials
         if materials is None:
             return ("solid",)
@@ -180,11 +166,17 @@ class CarryingDiagnostics(Diagnostics):
 
     @property
     def output_count(self) -> int:
-        """The number of scalars."""
-        return len(self.fluid.scalars)
+        """The number of scalars, and 1 for the pressure."""
+        return len(self.fluid.scalars) + super().output_count
+
+    def output_text(self, k: int) -> str:
+        """The equation of scalar k, or of the pressure after them."""
+        return "phi = sum_i g_i" if k < len(self.fluid.scalars) else super().output_text(k)
 
     def output_value(self, kernel: KernelText, k: int, parity: int) -> Expression:
-        """The value of scalar k in the cell of a kernel."""
+        """The value of scalar k in the cell of a kernel, or the pressure after them."""
+        if k == len(self.fluid.scalars):
+            return super().output_value(kernel, k, parity)
         return scalar_values(kernel, self.fluid.scalars)[self.fluid.scalars[k].label]
 
 

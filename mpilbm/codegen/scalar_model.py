@@ -170,13 +170,12 @@ class Carrying(Model, Generic[ScalarPart]):
     """A fluid that carries scalars.
 
     `scalars`: their kernels. `buoyant`: numbers of the scalars that act on the flow. `pushed`:
-    whether the case gives a force, too. `nu`: the viscosity, if it is a formula of scalars.
+    whether the case gives a force, too.
     """
 
     scalars: tuple[ScalarPart, ...] = ()
     buoyant: tuple[int, ...] = ()
     pushed: bool = False
-    nu: CellValue | None = None
 
     def force(self, kernel: KernelValues) -> list[Expression]:
         """The force of the case, and sum_k buoyancy_k (phi_k - reference_k)."""

@@ -20,6 +20,8 @@ def structure(case: Case) -> dict[str, Any]:
         return _coupled_structure(case)
     (fluid,) = case.fluids
     more = _scalar_structure(case) if case.scalars else {}
+    if case.viscosity_value is not None:
+        more["viscosity"] = case.viscosity_value.structure()
     more |= {"windows": True} if has_windows(case) else {}
     return more | {
         "lattice": case.lattice.model_dump(),
@@ -56,7 +58,6 @@ def _scalar_structure(case: Case) -> dict[str, Any]:
             for scalar, source in zip(case.scalars, sources, strict=True)
         ],
         "buoyant": buoyant(case),
-        "viscosity": case.viscosity_value and case.viscosity_value.structure(),
         "scheme": scheme and scheme.structure(),
         "walls_of_scalars": [[boundary_structures(b), rows_end_in_walls(b)] for b in bounded],
         "transported": case.needs.transported,

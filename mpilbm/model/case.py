@@ -312,7 +312,7 @@ class Case(BoundedLattice, Protocol):
 
     @property
     def own_fields(self) -> tuple[str, ...]:
-        """The fields that only this case has: those of a coupling, and its scalars."""
+        """The fields besides those of any flow: those of a coupling, or scalars and `pressure`."""
 
     @property
     def sloped(self) -> "tuple[Sloped, ...]":
@@ -329,6 +329,10 @@ class Case(BoundedLattice, Protocol):
     @property
     def viscosity_value(self) -> "CellValue | None":
         """The formula of the viscosity for kernels; None for a number."""
+
+    @property
+    def common_viscosity(self) -> float | None:
+        """The viscosity that all cells have, in lattice units; None if they differ."""
 
     def of_scalar(self, number: int) -> BoundedLattice:
         """The lattice of a scalar, with the conditions on it."""

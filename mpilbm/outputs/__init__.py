@@ -141,6 +141,8 @@ class Context:
     totals        sums over the box
     say           gets lines for the user on all ranks; rank 0 shows or keeps them
     findings      those of the case and those of the run so far, the same on all ranks
+    results       what outputs add to summary.json when they are closed, on rank 0
+    closing       lines for the user at the end of the run, on rank 0
     error         the error that ends the run, when its outputs are closed
     """
 
@@ -159,6 +161,8 @@ class Context:
     keeps_files: bool = True
     say: Callable[[str], None] = terminal.print_line
     findings: list[Finding] = field(default_factory=list)
+    results: dict[str, Any] = field(default_factory=dict)
+    closing: list[str] = field(default_factory=list)
     error: BaseException | None = None
 
     def report(self, found: Finding, instead: Finding | None = None) -> None:

@@ -1,6 +1,7 @@
 """Force and torque on each body over time, as rows of a CSV file."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from math import nan
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from mpilbm.core.registry import register
 from mpilbm.core.units import FORCE, TORQUE, counted, lattice_text
 from mpilbm.model.findings import NOTE, Finding
 from mpilbm.outputs import Context, Output
+from mpilbm.outputs.coefficients import Coefficients, Series, columns, directions
 from mpilbm.outputs.core import body_problems, chosen_bodies, parts_problems
 from mpilbm.outputs.core.tables import TableWriter
 from mpilbm.outputs.core.totals import over_bodies
@@ -20,10 +22,9 @@ from mpilbm.parallel import on_root
 from mpilbm.physics.boundaries import in_cells
 from mpilbm.physics.lattices import AXES
 from mpilbm.solids.shapes import Shape
-from mpilbm.storage.csv_log import COEFFICIENTS, Rows
+from mpilbm.storage.csv_log import Rows
 
 ROW_BYTES = 512
-PARALLEL = 1e-9  # largest part of `lift` across a parallel flow, from rounding
 Parts = list[tuple[np.ndarray, np.ndarray]]  # of each rank
 
 
@@ -44,6 +45,10 @@ class BodyForces(Output):
     the faces of a `pressure_jump` cut has the force that it would have elsewhere. The torque is
     taken about `centre`, by default the centre of the shape, or of the box for a mask. In lattice
     units; with [units] the same quantities in SI follow.
+
+    summary.json and the last lines of a run have the mean of each coefficient over the last half of
+    the rows, with its standard error (see outputs/core/averages.py) and A. `run.steady.of` may name
+    this output: it compares c_d of the first body.
 
     `split` adds the parts of the force: pressure; viscous = force - pressure; and stress, the
     viscous part computed as an integral of the stress over the surface.
@@ -84,6 +89,7 @@ class BodyForces(Output):
 
     files: ClassVar[tuple[str, ...]] = ("forces_<label>.csv",)
     free: ClassVar[tuple[str, ...]] = ("body",)
+    watchable: ClassVar[bool] = True
 
     def contents(self, case: Case) -> dict[tuple[str, ...], dict[str, Any]]:
         """That of each body, which does not depend on the other bodies."""
@@ -134,6 +140,9 @@ class BodyForces(Output):
                 "pressure jump; drive the flow with [force], or use a boundary with links"
                 for label in labels
             ]
+        steady = case.run.steady
+        if steady and steady.of == self.name and not self.velocity:
+            found.append('velocity: missing; run.steady.of = "body_forces" compares c_d; give both')
         for name in ("velocity", "lift", "centre"):
             vector = getattr(self, name)
             if vector is not None and len(vector) != D:
@@ -193,6 +202,45 @@ class BodyForces(Output):
         """A row for each body each time."""
         return times * ROW_BYTES * (2 if self.split else 1) * len(self.bodies(case))
 
+    def size(self, case: Case, number: int) -> float:
+        """A of a body: the area across the flow, in 2D the length; 0 if it is not needed.
+
+        Raises CaseError if it does not follow from the shape.
+        """
+        given, shape = self.length or self.area, case.bodies[number].shape
+        if given or not self.velocity:
+            return given or 0.0
+        axis = int(np.abs(self.velocity).argmax())
+        found = shape.frontal_area(axis, case.domain)
+        if not found:
+            label, key = case.bodies[number].label, "length" if case.dimensions == 2 else "area"
+            raise CaseError(
+                f"body '{label}' has no projected area across the flow; give {key}",
+                f"output.{case.outputs.index(self)}.{key}",
+                case.path,
+            )
+        return found
+
+    def coefficients(self, case: Case, number: int) -> Coefficients:
+        """Those of a body."""
+        return Coefficients(self.velocity or (), self.lift, self.size(case, number))
+
+    def watched(self, context: Context) -> Callable[[], float]:
+        """c_d of the first body in the following step."""
+        case, exchanged, comm = context.case, context.solver.exchanged, context.comm
+        assert exchanged is not None, "the case needs forces, see Output.bodies"
+        number = self.bodies(case)[0]
+        of = on_root(comm, self.coefficients, case, number)
+
+        def c_d() -> float:
+            parts = comm.gather((exchanged.groups[:, 1], exchanged.start()()))
+            if parts is None:
+                return nan
+            force = over_bodies(case, parts)[case.needs.weighed.index(number)]
+            return of.values(force[: case.dimensions])[0]
+
+        return c_d
+
     def open(self, context: Context) -> "BodyForcesWriter":
         """Creates the files; after a restart keeps their rows up to the first step."""
         return BodyForcesWriter(self, context)
@@ -209,7 +257,7 @@ class BodyForcesWriter(TableWriter):
         # dimensions of the force and of the torque; in 2D per length
         self.force, self.torque = ((m + self.D - 3, *rest) for m, *rest in (FORCE, TORQUE))
         self.files: dict[int, Rows] = {}  # by number of the body, on rank 0
-        self.sizes: dict[int, float] = {}  # area or, in 2D, length for c_d; likewise
+        self.series: dict[int, Series] = {}  # of the coefficients; likewise
         on_root(context.comm, self._open)
 
     def header(self) -> list[str]:
@@ -230,28 +278,10 @@ class BodyForcesWriter(TableWriter):
     def _open(self) -> None:
         for number in self.output.bodies(self.case):
             path = self.context.directory / f"forces_{self.case.bodies[number].label}.csv"
-            self.files[number] = Rows(path, self.header(), self.context.first_step)
-            self.keep(self.files[number])
-            self.sizes[number] = self._size(number)
-
-    def _size(self, number: int) -> float:
-        """The area across the flow, in 2D the length; 0 if it is not needed.
-
-        Raises CaseError if it does not follow from the shape.
-        """
-        given, shape = self.output.length or self.output.area, self.case.bodies[number].shape
-        if given or not self.output.velocity:
-            return given or 0.0
-        axis = int(np.abs(self.output.velocity).argmax())
-        found = shape.frontal_area(axis, self.case.domain)
-        if not found:
-            label, key = self.case.bodies[number].label, "length" if self.D == 2 else "area"
-            raise CaseError(
-                f"body '{label}' has no projected area across the flow; give {key}",
-                f"output.{self.case.outputs.index(self.output)}.{key}",
-                self.case.path,
-            )
-        return found
+            rows = self.files[number] = Rows(path, self.header(), self.context.first_step)
+            self.keep(rows)
+            coefficients = self.output.coefficients(self.case, number)
+            self.series[number] = Series.of_rows(coefficients, self.header(), rows.kept)
 
     def start(self, step: int) -> Callable[[], Parts | None]:
         """Enqueue the sums over the links of this rank."""
@@ -273,7 +303,8 @@ class BodyForcesWriter(TableWriter):
         force, torque, pressure, stress = np.split(total[: 3 * D + turning], ends)
         torque = torque - self._moment(number, force)
         parts = np.concatenate([pressure, force - pressure, stress] if self.parts else [[]])
-        row = [time, *force, *torque, *self._coefficients(force, self.sizes[number]), *parts]
+        coefficients = self.series[number].add(force)
+        row = [time, *force, *torque, *coefficients, *parts]
         if units := self.case.units:
             row += [self.time(time), *units.to_si(force, self.force)]
             row += [*units.to_si(torque, self.torque), *units.to_si(parts, self.force)]
@@ -294,45 +325,10 @@ class BodyForcesWriter(TableWriter):
         lower = np.where(np.isfinite(lower), lower, 0)
         return (lower + np.where(np.isfinite(upper), upper, size)) / 2
 
-    def _coefficients(self, force: np.ndarray, size: float) -> list[float]:
-        """c_d, c_l and, in 3D, c_s, if the output has a velocity."""
-        velocity = self.output.velocity
-        if not velocity:
-            return []
-        scale = 2 / (sum(v * v for v in velocity) * size)
-        return [scale * float(force @ along) for along in directions(velocity, self.output.lift)]
-
-
-def directions(velocity: Sequence[float], lift: Sequence[float] | None = None) -> np.ndarray:
-    """Unit vectors of drag e, lift l and, in 3D, side force s = l x e, (D, D).
-
-    e is the direction of the flow, and l that of `lift` across the flow, without it the default:
-    z, or y for a flow along z; in 2D the other axis. (e, s, l) are right-handed. l and s are nan if
-    `lift` is parallel to the flow.
-    """
-    D = len(velocity)
-    e = np.array(velocity, float) / np.sqrt(np.square(velocity).sum())
-    along = int(np.abs(e).argmax())
-    upwards = D - 1 if along < D - 1 else D - 2
-    towards = np.array(lift, float) if lift else np.eye(D)[upwards]
-    across = towards - (towards @ e) * e
-    size = np.sqrt(across @ across)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        across = across / (size if size > PARALLEL * np.abs(towards).max() else 0)
-    found = [e, across]
-    return np.stack([*found, np.cross(across, e)] if D == 3 else found)
-
-
-def columns(velocity: Sequence[float], lift: Sequence[float] | None = None) -> list[str]:
-    """The names of the columns: c_d, c_l and, in 3D, c_s, each with its direction: "c_l +z"."""
-    found = directions(velocity, lift)
-    return [f"{name} {shown(v)}" for name, v in zip(COEFFICIENTS, found, strict=False)]
-
-
-def shown(direction: np.ndarray) -> str:
-    """A direction in the name of a column: +x, -z, or +0.6x+0.8y."""
-    parts = [(axis, v) for axis, v in zip(AXES, direction, strict=False) if abs(v) > PARALLEL]
-    if len(parts) == 1:
-        ((axis, v),) = parts
-        return f"{'+' if v > 0 else '-'}{axis}"
-    return "".join(f"{v:+.3g}{axis}" for axis, v in parts)
+    def close(self) -> None:
+        """Close the files, and report the means of the coefficients."""
+        super().close()
+        for number, series in self.series.items() if self.output.velocity else ():
+            label = self.case.bodies[number].label
+            self.context.results.setdefault("coefficients", {})[label] = series.record
+            self.context.closing.append(f"{label}: {series}")

@@ -10,8 +10,9 @@ from pydantic import Field
 
 from mpilbm.case.case import Case
 from mpilbm.case.model import Scalar
-from mpilbm.core.quantity import LENGTH
-from mpilbm.core.registry import register
+from mpilbm.case.tables import Label
+from mpilbm.core.quantity import AREA, LENGTH
+from mpilbm.core.registry import Parameters, register
 from mpilbm.outputs import Context
 from mpilbm.outputs.core.scheduled import Scheduled
 from mpilbm.outputs.core.tables import TableWriter
@@ -23,6 +24,46 @@ from mpilbm.storage.csv_log import Rows
 
 VALUE_BYTES, MORE = 26, 12  # of a number in a row; columns besides those of faces and bodies
 LINK_BYTES = 64  # of a cell next to a face, with its links
+
+
+class BodyNumber(Parameters):
+    """The Nusselt number of a body: `nusselt_<label>` = rate length / (area D difference)."""
+
+    label: Label = Field(description="label of the body", examples=["ball"])
+    length: Annotated[float, LENGTH] = Field(
+        gt=0, description="length of Nu, such as the diameter", examples=[20]
+    )
+    area: Annotated[float | None, AREA] = Field(
+        None, gt=0, description="3D: the surface of the body in the fluid", examples=[1256]
+    )
+    perimeter: Annotated[float | None, LENGTH] = Field(
+        None, gt=0, description="2D: its length in place of an area", examples=[62.8]
+    )
+    difference: float | None = Field(
+        None,
+        description="value of the body - value of the fluid far away; without it: that of the "
+        "output",
+        examples=[1.0],
+    )
+
+    def problems(self, case: Case, scalar: int) -> list[str]:
+        """An unknown body, one whose flux is not known, and a surface of another dimension."""
+        labels = [body.label for body in case.bodies]
+        if self.label not in labels:
+            return [f"found '{self.label}'; allowed: {', '.join(labels) or 'none'}"]
+        if case.scalars[scalar].bodies[labels.index(self.label)].conducts:
+            return [f"'{self.label}' conducts the scalar: its flux is not known; remove it here"]
+        needed, other = ("area", "perimeter")[:: 1 if case.dimensions == 3 else -1]
+        if getattr(self, needed) is None or getattr(self, other) is not None:
+            return [f"'{self.label}': in {case.dimensions}D give {needed}, and not {other}"]
+        if self.difference == 0:
+            return [f"'{self.label}': difference is 0, so that Nu is not defined; give another"]
+        return []
+
+    def number(self, rate: float, scales: "Scales") -> float:
+        """Nu of a flux into the fluid."""
+        surface, difference = self.area or self.perimeter, self.difference or scales.difference
+        return rate * self.length / ((surface or nan) * scales.diffusivity * difference)
 
 
 @register("outputs", "nusselt")
@@ -43,8 +84,9 @@ class Nusselt(Scheduled):
     the two faces of the axis (if they are not periodic), `nusselt_volume`, and
     `nusselt_dissipation` = dissipation n_a length / (D difference^2), n_a cells along the axis. In
     a steady state in a box with given values at these two faces, without bodies, sources and
-    other fluxes, all four are equal. In lattice units; with [units] the time and the fluxes in SI
-    follow. A file of an output with a label is `nusselt_<label>.csv`.
+    other fluxes, all four are equal. Bodies in `body` have `nusselt_<body>` = rate length / (area D
+    difference), positive for a flux from a body to a fluid of a smaller value. In lattice units;
+    with [units] the time and the fluxes in SI follow. With a label the file is nusselt_<label>.csv.
     """
 
     scalar: str | None = Field(
@@ -62,6 +104,12 @@ class Nusselt(Scheduled):
         None,
         description="difference of Nu; without it: value at the lower face - value at the upper",
         examples=[1.0],
+    )
+
+    body: tuple[BodyNumber, ...] = Field(
+        (),
+        description="bodies whose Nusselt number is written, with their length and surface",
+        examples=[[{"label": "ball", "length": 20, "area": 1256}]],
     )
 
     files: ClassVar[tuple[str, ...]] = ("nusselt.csv", "nusselt_<label>.csv")
@@ -104,8 +152,10 @@ class Nusselt(Scheduled):
     def definition(self, case: Case) -> dict[str, Any]:
         """The scales, also those that follow from the case."""
         scales = self.scales(case)
-        found = {"scalar": case.labels[scales.number], "axis": AXES[scales.axis]}
-        return found | {"length": scales.length, "difference": scales.difference}
+        found: dict[str, Any] = {"scalar": case.labels[scales.number], "axis": AXES[scales.axis]}
+        found |= {"length": scales.length, "difference": scales.difference}
+        bodies = [each.model_dump(mode="json", exclude_none=True) for each in self.body]
+        return found | ({"body": bodies} if bodies else {})
 
     def scalars(self, case: Case) -> tuple[int, ...]:
         """The one that it names."""
@@ -125,14 +175,18 @@ class Nusselt(Scheduled):
         if self.label is None and any(each.label is None for each in same):
             found.append("label: two outputs 'nusselt' without a label; give one of them a label")
         try:
-            self.scales(case)
+            scales = self.scales(case)
         except NotDefined as error:
-            found.append(str(error))
-        return found
+            return [*found, str(error)]
+        given = [each.label for each in self.body]
+        twice = sorted({label for label in given if given.count(label) > 1})
+        found += [f"body: found '{label}' twice; keep one" for label in twice]
+        problems = (line for each in self.body for line in each.problems(case, scales.number))
+        return found + [f"body: {problem}" for problem in problems]
 
     def disk_bytes(self, case: Case, times: int) -> int:
         """A row each time."""
-        columns = MORE + 3 * (2 * case.dimensions + len(case.bodies))
+        columns = MORE + 3 * (2 * case.dimensions + len(case.bodies)) + len(self.body)
         return times * VALUE_BYTES * columns
 
     def device_bytes(self, case: Case, planes: int) -> int:
@@ -143,7 +197,7 @@ class Nusselt(Scheduled):
 
     def open(self, context: Context) -> "NusseltWriter":
         """Creates the file; after a restart keeps its rows up to the first step."""
-        return NusseltWriter(context, self.scales(context.case), self.file)
+        return NusseltWriter(context, self)
 
 
 class NotDefined(ValueError):
@@ -210,9 +264,11 @@ def _likely_axes(case: Case, scalar: Scalar) -> list[str]:
 class NusseltWriter(TableWriter):
     """Rank 0 writes the file; the device of each rank sums over its planes and their links."""
 
-    def __init__(self, context: Context, scales: Scales, name: str):
+    def __init__(self, context: Context, output: Nusselt):
         super().__init__(context)
-        self.scales, self.scalar = scales, context.case.scalars[scales.number]
+        self.bodies, scales = output.body, output.scales(context.case)
+        self.scales = scales
+        self.scalar = context.case.scalars[scales.number]
         assert context.solver.transport is not None, "the case needs fluxes, see Output.scalars"
         self.transport = context.solver.transport
         self.links = self.transport.fluxes[scales.number]
@@ -232,12 +288,13 @@ class NusseltWriter(TableWriter):
         self.areas = np.array(areas, float)
         sides = (AXES[scales.axis] + side for side in "-+")
         self.faces = [face for face in sides if f"flux_{face}" in self.names]  # not periodic ones
-        on_root(context.comm, self._open, name)
+        on_root(context.comm, self._open, output.file)
 
     def header(self) -> list[str]:
         """Names of the columns."""
         fluxes = [*self.names, "flux_volume"]
-        numbers = [f"nusselt_{part}" for part in (*self.faces, "volume", "dissipation")]
+        parts = (*self.faces, "volume", "dissipation", *(body.label for body in self.bodies))
+        numbers = [f"nusselt_{part}" for part in parts]
         in_si = ["time_s", *self._si_columns(fluxes)] if self.case.units else []
         return ["step", "time", *fluxes, "dissipation", *numbers, *in_si]
 
@@ -281,7 +338,8 @@ class NusseltWriter(TableWriter):
         inwards = [by_name[f"flux_{face}"] * (1 if face[1] == "-" else -1) for face in self.faces]
         of_flux = [flux / scales.unit for flux in (*inwards, by_name["volume"])]
         supplied = scales.unit * scales.difference / self.case.domain.size[scales.axis]
-        return [*of_flux, dissipation / supplied if supplied else nan]
+        of_bodies = [each.number(by_name[f"rate_{each.label}"], scales) for each in self.bodies]
+        return [*of_flux, dissipation / supplied if supplied else nan, *of_bodies]
 
     def _in_si(self, step: int, fluxes: np.ndarray) -> list[float]:
         units, capacity = self.case.units, self.scalar.heat_capacity or 1.0

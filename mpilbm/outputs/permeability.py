@@ -57,16 +57,17 @@ class Permeability(Output):
         return ("flux",)
 
     def problems(self, case: Case) -> list[str]:
-        """A flow without a known constant force along one axis, closures, a wrong side of cells."""
+        """A flow without a known constant force along one axis, several viscosities, wrong cell."""
         found = []
         try:
             driving(case)
         except NotDriven as error:
             found.append(f"the permeability is not defined: {error}")
-        closure = case.fluids[0].collision.closure
-        if closure:
+        if len(case.fluids) == 1 and case.common_viscosity is None:
+            closure = case.fluids[0].collision.closure
+            what = f"the closure '{closure.name}'" if closure else "a formula of it or a sponge"
             needs = "the permeability requires a constant viscosity"
-            found.append(f"{needs}; found the closure '{closure.name}'; remove it or this output")
+            found.append(f"{needs}; found {what}; remove it or this output")
         try:
             self.cell(case)
         except ValueError as error:
@@ -189,8 +190,8 @@ class PermeabilityWriter(TableWriter):
     def _open(self) -> None:
         rows = Rows(self.context.directory / FILE, self.header(), self.context.first_step)
         self.rows = self.keep(rows)
-        if rows.last:
-            self.previous = float(rows.last.split(",")[2 + self.flow.axis])
+        if rows.kept:
+            self.previous = float(rows.kept[-1].split(",")[2 + self.flow.axis])
 
     def start(self, step: int) -> Callable[[], np.ndarray]:
         """Enqueue the sums of this step."""

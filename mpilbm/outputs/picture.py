@@ -56,7 +56,7 @@ class Picture(Scheduled):
 
     field: str = Field(
         "u",
-        description="rho, u, vorticity, q_criterion, or a field of the coupling",
+        description="rho, u, pressure, vorticity, q_criterion, a scalar, a field of the coupling",
         examples=["phi"],
     )
     normal: Literal["x", "y", "z"] = Field(

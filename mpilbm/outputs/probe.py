@@ -17,6 +17,7 @@ from mpilbm.core.files.input_arrays import load_numbers
 from mpilbm.core.quantity import LENGTH
 from mpilbm.core.registry import register
 from mpilbm.core.units import counted, field_unit
+from mpilbm.model.findings import WARNING, Finding
 from mpilbm.outputs import Context
 from mpilbm.outputs.core.scheduled import Scheduled
 from mpilbm.outputs.core.tables import Series, TableWriter
@@ -64,7 +65,7 @@ class Probe(Scheduled):
     )
     fields: tuple[str, ...] = Field(
         ("rho", "u"),
-        description="rho, u, vorticity, q_criterion, and fields of the coupling",
+        description="rho, u, pressure, vorticity, q_criterion, scalars, and fields of the coupling",
         examples=[["u"]],
     )
     interpolation: Literal["nearest", "linear"] = Field(
@@ -127,6 +128,21 @@ class Probe(Scheduled):
             points = f"{len(positions)} points, which are {columns} columns of a CSV file"
             return [f'found {points}; allowed: {MOST_COLUMNS}; use format = "h5"']
         return []
+
+    def warnings(self, case: Case) -> list[Finding]:
+        """Also: points in a sponge, where the viscosity is not that of the fluid."""
+        found, positions = super().warnings(case), self.positions(case)
+        for k, sponge in enumerate(case.sponge):
+            inside = np.flatnonzero(sponge.contains(positions, case.domain.size))
+            if inside.size:
+                point = f"{shown(positions[inside[0]])} (point {inside[0]})"
+                text = (
+                    f"{'points' if self.file is None else 'file'}: {point} lies in sponge.{k}, "
+                    "where the viscosity is not that of the fluid; move it, or make the sponge "
+                    "thinner"
+                )
+                found.append(Finding(WARNING, "", text))
+        return found
 
     def _values(self, case: Case) -> int:
         """Numbers of a point in a row."""

@@ -19,8 +19,9 @@ Point = tuple[float, ...]
 class Snapshot(Strided):
     """Fields in cells as `snapshot_<step>.vtkhdf`, for ParaView, PyVista and `mpilbm plot`.
 
-    rho, u, vorticity = curl u (a scalar in 2D), q_criterion = -(du_a/dx_b) (du_b/dx_a) / 2.
-    Differences are central, and one-sided next to a wall or a solid; both are 0 in solids.
+    rho, u, vorticity = curl u (a scalar in 2D), q_criterion = -(du_a/dx_b) (du_b/dx_a) / 2, and of
+    one fluid pressure = cs2 (rho - rho_0), the static pressure relative to that at rho_0 = 1.
+    Differences are central, and one-sided next to a wall or a solid; all three are 0 in solids.
     If the case has bodies, a field `solid` is added, which is 1 in their cells. The file contains
     all nodes of the box, or those of `box`: the nodes that a staggered lattice (D3Q13) does not
     store are means of their neighbours, see outputs/images/__init__.py. With `stride` a block

@@ -48,11 +48,11 @@ class Spectrum(Scheduled):
     number of cells, and dk = 2 pi / (longest side). k = 0 is the mean flow. Sums over all waves are
     `total_energy` = <u.u> / 2, `total_enstrophy` = <omega.omega> / 2 with exact derivatives, and
     `total_dissipation`, which is 2 nu total_enstrophy for a flow without divergence. nu is the
-    viscosity of the case; the dissipation is left out for coupled fluids and with a closure, which
-    has another viscosity in each cell. With `transfer`, transfer(k) is the rate at which the
-    nonlinear term adds energy to the shell: v is the part of u without divergence of the waves with
-    less than 1/3 period per cell along each axis (2/3 rule), omega = curl v, and the sum over all
-    shells is 0 up to rounding.
+    viscosity of the case; the dissipation is left out where it differs from cell to cell: for
+    coupled fluids, with a closure, a formula of the viscosity or a sponge. With `transfer`,
+    transfer(k) is the rate at which the nonlinear term adds energy to the shell: v is the part
+    of u without divergence of the waves with less than 1/3 period per cell along each axis (2/3
+    rule), omega = curl v, and the sum over all shells is 0 up to rounding.
 
     The table can be read during the run. The .h5 has `k` (shells,), `step` and `time` (rows,), the
     spectra (rows, shells), and the totals (rows,); rows that are not written yet have the step -1.
@@ -74,10 +74,11 @@ class Spectrum(Scheduled):
     def warnings(self, case: Case) -> list[Finding]:
         """No dissipation, because the viscosity is not that of the case everywhere."""
         found = super().warnings(case)
-        if viscosity(case) is None:
+        if case.common_viscosity is None:
             several = len(case.fluids) > 1
-            why = "coupled fluids" if several else "with a closure the viscosity of the case"
-            why += " have several viscosities" if several else " is not that of the cells"
+            why = "coupled fluids have several viscosities"
+            if not several:
+                why = "with a closure, a formula or a sponge each cell has another viscosity"
             sentence = f"the table has no column 'dissipation': {why}"
             found.append(Finding(NOTE, "name", sentence))
         return found
@@ -104,7 +105,7 @@ class Spectrum(Scheduled):
     def columns(self, case: Case) -> list[str]:
         """The columns of the table besides step and time."""
         left_out = [] if self.transfer else ["transfer"]
-        if viscosity(case) is None:
+        if case.common_viscosity is None:
             left_out += ["dissipation", "total_dissipation"]
         totals = self.format == "h5"
         return [name for name in COLUMNS if name not in left_out and (totals or not total(name))]
@@ -112,12 +113,6 @@ class Spectrum(Scheduled):
     def open(self, context: Context) -> "SpectrumWriter":
         """Creates the file; after a restart keeps its rows up to the first step. Collective."""
         return SpectrumWriter(self, context)
-
-
-def viscosity(case: Case) -> float | None:
-    """The viscosity that all cells have, in lattice units; None if they differ."""
-    (fluid, *others) = case.fluids
-    return None if others or fluid.collision.closure is not None else fluid.viscosity
 
 
 def total(name: str) -> bool:
@@ -161,7 +156,7 @@ class SpectrumWriter(TableWriter):
         for name in self.columns:
             file[name].attrs["unit"] = COLUMNS[name][1 if units else 2]
         file.attrs["dk"] = self.shells.dk * self._unit(WAVE_NUMBER)
-        if (nu := viscosity(self.case)) is not None:
+        if (nu := self.case.common_viscosity) is not None:
             file.attrs["viscosity"] = nu * self._unit(VISCOSITY)
         self.describe_table(file)
 
@@ -189,7 +184,7 @@ class SpectrumWriter(TableWriter):
         """The columns in their units."""
         energy, gradient, enstrophy, *transfer = found
         sums = {"energy": energy, "enstrophy": enstrophy}
-        if (nu := viscosity(self.case)) is not None:
+        if (nu := self.case.common_viscosity) is not None:
             sums["dissipation"] = 2 * nu * gradient
         if transfer:
             sums["transfer"] = transfer[0]

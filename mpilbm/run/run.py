@@ -49,6 +49,8 @@ def run(
         with Progress(comm, context.first_step, last, cells, clock) as progress:
             march.to(last, [Shown(progress, march), ending])
         unfinished = march.watch.unfinished
+    for line in context.closing:
+        say(comm, line)
     text = f"step {simulation.step}: {simulation.reason or 'done'}{unfinished}"
     say(comm, f"{text}; the files are in {directory}")
     return "done"

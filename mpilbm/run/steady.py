@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from math import isnan
 from typing import Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from mpilbm.core.units import TIME, counted
 from mpilbm.model.findings import WARNING, Finding
 from mpilbm.outputs import Context
 from mpilbm.outputs.core import next_multiple
+from mpilbm.outputs.core.averages import average, last_half
 from mpilbm.parallel import Communicator, on_root
 from mpilbm.run.checks import Alarm, MassCheck
 from mpilbm.run.checks.alternation import Alternation
@@ -169,12 +171,32 @@ class ChangeOfNumber:
         return self.comm.bcast(ratio)
 
 
+class ErrorOfMean:
+    """The relative standard error of the mean of a number over the second half of all calls.
+
+    `number` is the result of Output.watched. A restart begins again without earlier numbers.
+    """
+
+    def __init__(self, number: Callable[[], float], comm: Communicator):
+        self.number, self.comm = number, comm
+        self._values: list[float] = []
+
+    def __call__(self) -> float | None:
+        """The error on all ranks; None for too few numbers and if their mean is 0. Collective."""
+        self._values.append(self.number())
+        found: float | None = None
+        if self.comm.rank == 0:
+            found = average(last_half(self._values)).relative
+        found = self.comm.bcast(found)
+        return None if found is None or isnan(found) else found
+
+
 class Steady:
     """Compares the flow every `every` steps, and ends the run when it changes too little.
 
-    `residual`: the last relative change, None before the first comparison; `what`: of which
-    quantity. With an output folder rank 0 writes `steady.csv`: step, time, residual; with [units]
-    also time_s.
+    `residual`: the last relative change, None before the first comparison, or with `by = "error"`
+    the relative error of the mean; `what`: of which quantity. With an output folder rank 0 writes
+    `steady.csv`: step, time, residual; with [units] also time_s.
     """
 
     def __init__(self, context: Context, settings: Settings):
@@ -185,7 +207,9 @@ class Steady:
         if settings.of != VELOCITY:
             output = next(each for each in context.case.outputs if each.name == settings.of)
             self.what = f" of {settings.of}"
-            self._change = ChangeOfNumber(output.watched(context), context.comm)
+            kind = ErrorOfMean if settings.by == "error" else ChangeOfNumber
+            self._change = kind(output.watched(context), context.comm)
+        self.of_error = settings.by == "error"
         self._rows: Rows | None = None  # on rank 0
         if context.keeps_files:
             on_root(context.comm, self._open)
@@ -208,6 +232,9 @@ class Steady:
         if not self.is_reached:
             return ""
         steps = counted(self.every, "step")
+        if self.of_error:
+            text = f"standard error of the mean{self.what} {ratio:.3g} < {self.tolerance:.3g}"
+            return f"steady: relative {text}, compared every {steps}"
         return f"steady: relative change{self.what} {ratio:.3g} < {self.tolerance:.3g} in {steps}"
 
     def _write(self, step: int, residual: float) -> None:

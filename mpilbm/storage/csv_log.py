@@ -125,14 +125,13 @@ def _step(row: str) -> int | None:
 class Rows:
     """An open CSV file, on one rank, with `each` rows a step. Numbers are written with all digits.
 
-    Its digests are in a file next to it, see tables. `last` is the last row that a restart
-    keeps, "" if there is none.
+    Its digests are in a file next to it, see tables. `kept`: the rows that a restart keeps.
     """
 
     def __init__(self, path: Path, header: list[str], first_step: int, each: int = 1):
         self.path, self.header, self.each = path, ",".join(header), each
         rows = self._to_keep(first_step) if first_step else []
-        self.last = rows[-1] if rows else ""
+        self.kept = rows
         groups = [rows[k : k + each] for k in range(0, len(rows), each)]
         begin = self._crc = _checksum(self.header)
         kept = [(int(group[0].partition(",")[0]), _bytes(group)) for group in groups]

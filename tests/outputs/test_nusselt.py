@@ -70,6 +70,50 @@ def test_all_nusselt_numbers_of_a_cavity_agree(tmp_path):
     assert table["flux_x-"][-1] * 24 * 0.71 / 0.1 == pytest.approx(found[0])
 
 
+def plate(**more) -> dict:
+    """Conduction over 6 cells from a plate of 5 cells, whose surface is at y = 3, to a face."""
+    shape = {"name": "box", "lower": [0, 0], "upper": [5, 3]}
+    body = {"label": "plate", "shape": shape, "boundary": {"name": "bounce_back"}}
+    scalar = {
+        "label": "T",
+        "diffusivity": 0.2,
+        "initial": {"value": 2.0},
+        "boundary": [{"name": "value", "where": ["y+"], "value": 2.0}],
+    }
+    number = {"label": "plate", "length": 12, "perimeter": 5, "difference": 1.5} | more
+    output = {"name": "nusselt", "every": 500, "axis": "y", "difference": 1, "body": [number]}
+    tables = {key: value for key, value in cavity().items() if key != "buoyancy"}
+    return tables | {
+        "domain": {"size": [5, 9], "periodic": [True, False]},
+        "boundary": [{"name": "bounce_back", "where": ["y-", "y+"]}],
+        "body": [body | {"scalar": {"T": {"value": 3.5}}}],
+        "scalar": [scalar],
+        "run": {"steps": 1000},
+        "output": [output],
+    }
+
+
+def test_the_number_of_a_body_is_that_of_conduction_from_a_plate(tmp_path):
+    run_case(parse_case(plate(), "plate.toml"), tmp_path)
+    table = read_table(tmp_path / "nusselt.csv")
+    assert table["rate_plate"][-1] == pytest.approx(0.2 * 1.5 / 6 * 5, rel=1e-9)
+    assert table["nusselt_plate"][-1] == pytest.approx(12 / 6, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"label": "ball"}, "body: found 'ball'; allowed: plate"),
+        ({"area": 5}, "'plate': in 2D give perimeter, and not area"),
+        ({"difference": 0}, "difference is 0"),
+    ],
+)
+def test_mistakes_in_the_number_of_a_body_are_named(change, message):
+    with pytest.raises(CaseError) as error:
+        parse_case(plate(**change), "plate.toml")
+    assert message in str(error.value)
+
+
 def test_a_restart_does_not_show(tmp_path):
     outputs = {"every": 2}
     for name, stops in {"whole": [6], "parts": [4, 6]}.items():

@@ -70,9 +70,9 @@ def test_snapshot_marks_bodies_and_block_size_changes_nothing(tmp_path, monkeypa
 
 def test_snapshot_of_an_unknown_field_is_refused(tmp_path):
     with pytest.raises(
-        CaseError, match=r"'pressure' is not a field; choose from rho, u, vorticity"
+        CaseError, match=r"'temperature' is not a field; choose from rho, u, vorticity"
     ):
-        make_case(outputs=[{"name": "snapshot", "every": 5, "fields": ["rho", "pressure"]}])
+        make_case(outputs=[{"name": "snapshot", "every": 5, "fields": ["rho", "temperature"]}])
     with pytest.raises(CaseError, match=r"output\.0\.fields: 'vortcity' .* mean 'vorticity'"):
         make_case(outputs=[{"name": "snapshot", "every": 5, "fields": ["vortcity"]}])
 

@@ -160,6 +160,7 @@ def last_of_plain(folder):
         ({"output": [OUTPUT | {"voxel": "1 mm"}],
           "units": {"cell": 1e-5, "step": 1e-5, "density": 1000}}, "but units.cell is 1e-05 m"),
         ({"collision": {"name": "bgk", "closure": {"name": "smagorinsky"}}}, "constant viscosity"),
+        ({"sponge": [{"where": ["y+"], "thickness": 2}]}, "found a formula of it or a sponge"),
         ({"coupling": {"name": "shan_chen", "G": -5.0}, "collision": None}, "has a [coupling]"),
         ({"output": [OUTPUT, OUTPUT]}, "found 'permeability' 2 times"),
     ],
@@ -173,7 +174,11 @@ def test_refused(change, message):
 @pytest.mark.parametrize(
     ("of", "output", "message"),
     [
-        ("permeability", [], 'offers a number: permeability; add [[output]] name = "permeability"'),
+        (
+            "permeability",
+            [],
+            'flow_rate, permeability; add [[output]] name = "permeability"',
+        ),
         (
             "presure",
             [OUTPUT],

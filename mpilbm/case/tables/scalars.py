@@ -24,7 +24,7 @@ from mpilbm.physics.scalars.collisions import ScalarCollision
 
 USUAL = {2: "D2Q5", 3: "D3Q7"}  # the lattice of a scalar, by the number of dimensions
 # names that formulas and fields of a flow have already
-TAKEN = (*NAMES, *FUNCTIONS, "u", "rho", "gravity", "vorticity", "q_criterion")
+TAKEN = (*NAMES, *FUNCTIONS, "u", "rho", "pressure", "gravity", "vorticity", "q_criterion")
 SCALAR_LABEL = r"^[A-Za-z][A-Za-z0-9_]*$"
 ScalarLabel = Annotated[str, Field(pattern=SCALAR_LABEL, max_length=32)]
 

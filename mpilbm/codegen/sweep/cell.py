@@ -15,8 +15,9 @@ from mpilbm.codegen.partial_cell import share_text
 from mpilbm.codegen.printer import c_text, symbol
 from mpilbm.codegen.program import SHARE
 from mpilbm.codegen.values import centre
+from mpilbm.core.formulas.values import CellValue
 from mpilbm.layouts import moments
-from mpilbm.model.expressions import Expression, Let
+from mpilbm.model.expressions import Expression, Let, Rates
 from mpilbm.physics import algebra
 from mpilbm.physics.algebra import pairs
 from mpilbm.physics.lattices import Lattice
@@ -138,12 +139,17 @@ def _number(value: Expression) -> str:
 
 
 def cell_centres(model: Model) -> dict[str, str]:
-    """C text of the coordinates in the formulas of the force, at a `plane`, `row` and `x`."""
-    values = model.forcing.components() if model.forcing else ()
-    used = {axis for value in values for axis in value.coordinates}
+    """C text of the coordinates in the formulas of a cell, at a `plane`, `row` and `x`."""
+    used = {axis for value in _formulas(model) for axis in value.coordinates}
     across = "plane + below"
     index = {"x": "x", "y": across} if model.lattice.D == 2 else {"x": "x", "y": "row", "z": across}
     return {f"cell_{axis}": centre(index[axis]) for axis in "xyz" if axis in used}
+
+
+def _formulas(model: Model) -> list[CellValue]:
+    """The values that a cell computes from its place: the force, and the viscosity."""
+    found = model.forcing.components() if model.forcing else []
+    return found if model.nu is None else [*found, model.nu]
 
 
 def collision_lines(model: Model) -> list[str]:
@@ -152,7 +158,7 @@ def collision_lines(model: Model) -> list[str]:
     axes, tensor = "xyz"[:D], pairs(D)
     lines = ["const real density = sum_;", f"const real rho = {_rest(model)};"]
     lines.append("const real inverse = reciprocal(rho);")
-    for value in model.forcing.components() if model.forcing else ():
+    for value in _formulas(model):
         if value.coordinates:
             names = {name: symbol(name) for name in value.numbers}
             names |= {axis: symbol(f"cell_{axis}") for axis in value.coordinates}
@@ -197,7 +203,9 @@ def _leaving(model: Model, let: Let) -> list[Expression]:
     second = [unit * symbol(f"a_{axes[a]}{axes[b]}") + rho * u[a] * u[b] for a, b in tensor]
     f = algebra.populations(lattice, density, momentum, second)
     u = model.collision.velocity([rho * v for v in u], rho)
-    rates = {name: symbol(name) for name in model.collision.arguments(1.0, lattice)}
+    rates: Rates = {name: symbol(name) for name in model.collision.arguments(1.0, lattice)}
+    if model.nu is not None:
+        rates = model.rates_at(rates, symbol("nu"), let)
     share = symbol("share") if model.body else None
     model = replace(model, collision=model.collision.up_to_second())
     left = model.collide_at(f, Macroscopic(density, rho, u), force, rates, let, share)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mpilbm.core.errors import CaseError
 from mpilbm.core.formulas.parser import Formula
+from mpilbm.core.formulas.ramp import rise
 from mpilbm.core.formulas.tracing import NotAFormula, formulas_of
 
 Floats = NDArray[np.float64]
@@ -151,16 +152,18 @@ class PointValue:
     """A number at each point of a face, from a function that is no formula.
 
     `component` is the component of the function that has `count` of them; None: it has only one.
+    The number is multiplied by the rise in the first `ramp` steps (ramp.py).
     """
 
     function: GivenFunction
     component: int | None = None
     count: int = 1
+    ramp: int = 0
 
     @property
     def timed(self) -> bool:
         """Whether it changes with time."""
-        return self.function.timed
+        return self.function.timed or self.ramp > 0
 
     def at(self, places: Sequence[Any], t: float) -> Floats:
         """The number at points (arrays of one shape) at time t; raises CaseError."""
@@ -178,7 +181,7 @@ class PointValue:
                 self.function.where,
                 self.function.path,
             )
-        return found
+        return found * rise(t, self.ramp)
 
 
 def is_reference(text: object) -> bool:

@@ -8,7 +8,7 @@ formula without x, y and z is one number.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from pydantic import Discriminator, Field, Tag
 
 from mpilbm.core.formulas.given_functions import PointValue
 from mpilbm.core.formulas.parser import NAMES, Formula
+from mpilbm.core.formulas.ramp import rise, risen
 from mpilbm.core.formulas.trees import Tree, is_comparison, names_of, numeric, symbolic
 
 AXES = ("x", "y", "z")
@@ -56,15 +57,16 @@ class Series:
     """A number that changes with time, from a file.
 
     It is interpolated linearly between the times `t` and constant before the first and after the
-    last of them.
+    last of them, and multiplied by the rise in the first `ramp` steps (ramp.py).
     """
 
     t: np.ndarray
     values: np.ndarray
+    ramp: int = 0
 
     def at(self, t: float | np.ndarray) -> np.ndarray:
         """Return the number at time t."""
-        return np.interp(t, self.t, self.values)
+        return np.interp(t, self.t, self.values) * rise(t, self.ramp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +103,22 @@ class FieldValue:
 
 
 Given = float | str | Series | Plane | PointValue | FieldValue
+
+
+def ramped(value: Given, steps: int) -> Given:
+    """The value times the rise in the first `steps` steps (ramp.py).
+
+    Numbers of cells, a Plane or a FieldValue, have no ramp and are returned as they are; see
+    `has_ramp`.
+    """
+    if isinstance(value, Series | PointValue):
+        return replace(value, ramp=steps)
+    return risen(value, steps) if isinstance(value, int | float | str) else value
+
+
+def has_ramp(value: Given) -> bool:
+    """Whether `ramped` changes values of this type."""
+    return not isinstance(value, Plane | FieldValue)
 
 
 class CellValue:

@@ -33,6 +33,7 @@ class Summary:
         self.first = self.step = context.first_step
         self.last = max(self.first, case.run.steps)
         self.reason, self.done, self.findings = "", False, context.findings
+        self.results = context.results
         self.cells = number_of_cells(case)
         self.content = {
             "version": __version__,
@@ -68,7 +69,7 @@ class Summary:
                 self._write(status, code)
 
     def _write(self, status: str, code: int | None) -> None:
-        content = {**self.content, **self._figures()}
+        content = {**self.content, **self._figures(), **self.results}
         content["findings"] = [asdict(found) for found in self.findings]
         content |= {"status": status, "reason": self.reason, "exit_code": code}
         path, text = self.directory / SUMMARY, sealed(content)

@@ -63,7 +63,9 @@ def of_case(case: Case) -> dict[str, Definition]:
         contents = output.contents(case).items()
         found |= {AND.join(names): definition for names, definition in contents}
     if case.run.steady:
-        found[STEADY] = {"of": case.run.steady.of, "every": case.run.steady.every}
+        steady = case.run.steady
+        of_error = {} if steady.by == "change" else {"by": steady.by}
+        found[STEADY] = {"of": steady.of, "every": steady.every} | of_error
     return json.loads(json.dumps(found))
 
 

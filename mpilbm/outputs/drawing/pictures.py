@@ -12,7 +12,13 @@ from mpilbm.outputs.drawing import SIGNED, Style, isosurface, png
 from mpilbm.outputs.images.part import Part
 from mpilbm.physics.lattices import AXES
 
-UNITS = {"rho": "rho_0", "u": "cells/step", "vorticity": "1/step", "q_criterion": "1/step^2"}
+UNITS = {
+    "rho": "rho_0",
+    "u": "cells/step",
+    "vorticity": "1/step",
+    "q_criterion": "1/step^2",
+    "pressure": "rho_0 cells^2/step^2",
+}
 MOST = 256**3  # points of an isosurface, which rank 0 keeps in memory
 Limits = tuple[float, float] | None
 Fields = dict[str, np.ndarray]  # (z, y, x[, components])

@@ -30,7 +30,7 @@ class ImageOutput(Scheduled):
 
     fields: tuple[str, ...] = Field(
         ("rho", "u"),
-        description="rho, u, vorticity, q_criterion, and fields of the coupling",
+        description="rho, u, pressure, vorticity, q_criterion, scalars, and fields of the coupling",
         examples=[["rho", "u", "vorticity"]],
     )
     type: Literal["float16", "float32"] | None = Field(

@@ -6,13 +6,14 @@ solver/boundary_lists.py runs the kernel.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from mpilbm.core import quantity
 from mpilbm.core.formulas.parser import FormulaError
-from mpilbm.core.formulas.values import CellValue, Given
-from mpilbm.core.quantity import WETTING
+from mpilbm.core.formulas.values import CellValue, Given, GivenVector, has_ramp, ramped
+from mpilbm.core.quantity import STEPS, WETTING
 from mpilbm.core.registry import Parameters
 from mpilbm.core.units import counted
 from mpilbm.model.case import BoundedLattice, Case
@@ -27,6 +28,7 @@ Position = Literal["half", "node"]
 FACES: tuple[str, ...] = get_args(Face)
 
 VELOCITY = "velocity, one entry per dimension: numbers, or formulas of x, y, z, t; or a file"
+RAMP = "steps in which the {} rises smoothly from 0; 0: it is the given one from the start"
 DENSITY = "density: number, formula of x, y, z, t, or a file"
 
 
@@ -135,16 +137,17 @@ class Condition(Parameters):
         """The properties that determine the kernel text.
 
         Boundaries of equal structure share a kernel and a boundary list. The result contains all
-        fields except `numbers`, `where`, `wetting`, `priority`, velocity, rotation and rho; the
-        names of `values`; the face, if the boundary needs the normal; and the form of each formula
-        of x, y and z.
+        fields except `numbers`, `where`, `wetting`, `priority`, velocity, ramp, profile, rotation
+        and rho; the names of `values`; the face, if the boundary needs the normal; and the form of
+        each formula of x, y and z.
         """
         found: dict[str, Any] = {"given": list(self.values())}
         if self.declares.normal:
             found["face"] = "".join(self.where[:1])
         if forms := {value.name: value.structure() for value in self.given() if value.coordinates}:
             found["formulas"] = forms
-        given = {"where", "wetting", "priority", "velocity", "rotation", "rho"}
+        given = {"where", "wetting", "priority", "velocity", "ramp", "profile"}
+        given |= {"rotation", "rho"}
         return self.model_dump(exclude=given | set(self.numbers)) | found
 
     def values(self) -> dict[str, Given]:
@@ -246,6 +249,43 @@ class Boundary(Condition):
         if velocity is not None and len(velocity) != case.lattice.D:
             given = counted(len(velocity), "component")
             found.append(f"velocity: found {given}; allowed: {case.lattice.D}")
+        return found
+
+
+class Driven(Boundary):
+    """A boundary whose velocity may be given, and may rise from 0 at the start.
+
+    In the first `ramp` steps it is s(t) times the given velocity, see mpilbm/core/formulas/ramp.py;
+    `velocity` has the values after them, by which the checks of a case judge it.
+    """
+
+    velocity: Annotated[GivenVector | None, quantity.VELOCITY] = Field(
+        None, description=VELOCITY, examples=[[0.05, 0]]
+    )
+    ramp: Annotated[int, STEPS] = Field(
+        0, ge=0, lt=2**31, description=RAMP.format("velocity"), examples=[2000]
+    )
+
+    @model_validator(mode="after")
+    def _has_velocity(self) -> Self:
+        """Refuse a ramp without a velocity."""
+        if self.ramp and self.velocity is None and getattr(self, "rotation", None) is None:
+            raise ValueError("has a ramp but no velocity; remove the ramp")
+        return self
+
+    @property
+    def present_velocity(self) -> tuple[Given, ...]:
+        """The components of the velocity with the ramp; () without a velocity."""
+        return tuple(ramped(value, self.ramp) for value in self.velocity or ())
+
+    def problems(self, case: Case) -> list[str]:
+        """Errors, also: a ramp of a velocity with a value for each cell."""
+        found = super().problems(case)
+        if self.ramp and not all(map(has_ramp, self.velocity or ())):
+            found.append(
+                "ramp: found a velocity with a value for each cell; allowed with a ramp: numbers, "
+                "formulas, functions and a file.csv of times; give one of these, or remove the ramp"
+            )
         return found
 
 

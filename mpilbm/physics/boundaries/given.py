@@ -5,12 +5,13 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from mpilbm.core import quantity
-from mpilbm.core.formulas.values import Given, GivenVector, Value
+from mpilbm.core.formulas.values import Given, Value, is_file
 from mpilbm.core.quantity import RHO
+from mpilbm.model.case import Case
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression, Populations, Vector
-from mpilbm.physics.boundaries import DENSITY, VELOCITY, Boundary, by_axis
+from mpilbm.physics.boundaries import DENSITY, Driven, by_axis
+from mpilbm.physics.boundaries.profile import Profile
 from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.equilibria import dot
 
@@ -29,14 +30,16 @@ def lagged(now: Expression, before: Expression) -> Expression:
     return (1 - LAG) * now + LAG * before
 
 
-class Prescribed(Boundary):
+class Prescribed(Driven):
     """A boundary with a given velocity or density, which holds at the cell next to the face."""
 
     wall_at = "node"
-    velocity: Annotated[GivenVector | None, quantity.VELOCITY] = Field(
-        None, description=VELOCITY, examples=[[0.05, 0]]
-    )
     rho: Annotated[Value | None, RHO] = Field(None, description=DENSITY, examples=[1.0])
+    profile: Profile | None = Field(
+        None,
+        description="factor of the velocity that rises with the height above ground",
+        examples=[{"name": "log", "reference": 100, "roughness": 0.05}],
+    )
 
     @model_validator(mode="after")
     def _one_value(self) -> Self:
@@ -45,10 +48,37 @@ class Prescribed(Boundary):
             raise ValueError("needs either velocity or rho; give one of them")
         return self
 
+    @model_validator(mode="after")
+    def _shaped(self) -> Self:
+        """The velocity with its profile."""
+        if self.profile is None:
+            return self
+        given = self.velocity
+        if not isinstance(given, tuple) or any(is_file(u) for u in given if isinstance(u, str)):
+            raise ValueError(
+                "has a profile but no velocity of numbers and formulas; give the velocity at the "
+                "reference height, or remove the profile"
+            )
+        object.__setattr__(self, "velocity", tuple(map(self.profile.times, given)))
+        return self
+
+    def problems(self, case: Case) -> list[str]:
+        """Errors, also: an upward axis that the box has not, or normal to the face."""
+        found = super().problems(case)
+        axis = self.profile.axis if self.profile else ""
+        if axis and axis not in "xyz"[: case.dimensions]:
+            found.append(f"profile.axis: found '{axis}'; allowed in 2D: 'x' and 'y'")
+        elif axis and any(face[0] == axis for face in self.where):
+            found.append(
+                f"profile.axis: found '{axis}', along which a face in where has one height; "
+                "allowed: an axis along the faces; change it, or remove the profile"
+            )
+        return found
+
     def values(self) -> dict[str, Given]:
         """The components of the velocity, or the density."""
         if self.velocity is not None:
-            return by_axis("velocity", self.velocity)
+            return by_axis("velocity", self.present_velocity)
         assert self.rho is not None, "`_one_value` requires one of them"
         return {"rho": self.rho}
 

@@ -13,7 +13,7 @@ from mpilbm.core.registry import Parameters
 from mpilbm.model.case import Case
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression
-from mpilbm.physics.boundaries import VELOCITY, Boundary, by_axis
+from mpilbm.physics.boundaries import VELOCITY, Driven, by_axis
 from mpilbm.physics.boundary_capabilities import Capabilities
 
 AXIS = (0.0, 0.0, 1.0)
@@ -68,7 +68,7 @@ def _sum(*terms: tuple[float, str]) -> float | str:
     return " + ".join(f"({factor!r})*{place}" for factor, place in terms if factor) or 0.0
 
 
-class Wall(Boundary):
+class Wall(Driven):
     """A no-slip wall, at rest, moving with `velocity`, or in `rotation`; rho_0 = 1."""
 
     velocity: Annotated[GivenVector | None, quantity.VELOCITY] = Field(
@@ -96,12 +96,12 @@ class Wall(Boundary):
 
     def values(self) -> dict[str, Given]:
         """The components of the wall's velocity; empty at rest."""
-        return by_axis("velocity", self.velocity or ())
+        return by_axis("velocity", self.present_velocity)
 
     @property
     def wall_velocity(self) -> tuple[Given, ...] | str | None:
-        """`velocity` as given in the case; None at rest."""
-        return self.velocity
+        """The velocity with its ramp; None at rest."""
+        return None if self.velocity is None else self.present_velocity
 
     def motion(self, cell: Cell, local: bool = False) -> list[Expression]:
         """Q expressions feq_i(rho, u_wall) - feq_opp(i)(rho, u_wall); zeros at rest.

@@ -9,8 +9,8 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, field_validator
 
 from mpilbm.core.formulas.parser import FormulaError
-from mpilbm.core.formulas.values import CellValue, FieldValue, Given, GivenVector
-from mpilbm.core.quantity import FORCE_DENSITY
+from mpilbm.core.formulas.values import CellValue, FieldValue, Given, GivenVector, ramped
+from mpilbm.core.quantity import FORCE_DENSITY, STEPS
 from mpilbm.core.registry import Parameters
 from mpilbm.core.units import counted
 from mpilbm.model.case import Case
@@ -21,6 +21,8 @@ from mpilbm.physics.lattices import Lattice
 
 class Forcing(Parameters):
     """A force per volume F: `value` in lattice units, D numbers or formulas, or an array.
+
+    In the first `ramp` steps F is s(t) `value`, see mpilbm/core/formulas/ramp.py.
 
     The collision of the step from t to t + 1 uses F at time t + 1. Outputs after t steps subtract
     half of F at time t from the momentum. In one step the momentum of the box changes by the mean
@@ -39,6 +41,15 @@ class Forcing(Parameters):
         examples=[[1e-6, 0, 0]],
     )
 
+    ramp: Annotated[int, STEPS] = Field(
+        0,
+        ge=0,
+        lt=2**31,
+        description="steps in which the force rises smoothly from 0; 0: it is the given one from "
+        "the start",
+        examples=[2000],
+    )
+
     inside: ClassVar[bool] = True
     second_order: ClassVar[bool] = False  # Hermite moments of F_i above the second order are zero
 
@@ -52,9 +63,9 @@ class Forcing(Parameters):
         return value
 
     def structure(self) -> dict[str, Any]:
-        """The properties that determine the kernel text: all fields, of `value` only the form."""
+        """The properties that determine the kernel text: of `value` only the form, no `ramp`."""
         forms = [component.structure() for component in self.components()]
-        return self.model_dump(exclude={"value"}) | {"formulas": forms}
+        return self.model_dump(exclude={"value", "ramp"}) | {"formulas": forms}
 
     def components(self, end: str = "") -> list[CellValue]:
         """The D components, each divided into a formula for the kernel and numbers for the host.
@@ -63,7 +74,7 @@ class Forcing(Parameters):
         """
         names = (f"force_{axis}{end}" for axis in "xyz")
         return [
-            CellValue(name, value, len(self.value))
+            CellValue(name, ramped(value, self.ramp), len(self.value))
             for name, value in zip(names, self.value, strict=False)
         ]
 
@@ -97,6 +108,11 @@ class Forcing(Parameters):
                 "fluids: numbers and formulas"
             ]
         found = []
+        if self.ramp and self.by_cell:
+            found.append(
+                "ramp: found a force with a value for each cell; allowed with a ramp: numbers and "
+                "formulas; give one of these, or remove the ramp"
+            )
         for k, value in enumerate(self.value):
             if isinstance(value, FieldValue):
                 continue

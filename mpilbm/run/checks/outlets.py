@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mpilbm.case.case import Case
+from mpilbm.case.starts import ramp_for
 from mpilbm.case.velocity_bounds import at_face, outward_speed
 from mpilbm.model.findings import WARNING, Finding, either
 from mpilbm.outputs import Context
@@ -62,9 +63,13 @@ def outlets(case: Case) -> list[tuple[str, Boundary]]:
 def still(case: Case, name: str) -> tuple[str, ...]:
     """Changes with which less sound is in the box; `name`: the condition at an outlet, or ""."""
     fluid = case.fluids[0]
-    rest = fluid.initial.uniform and not any(fluid.initial.u) and bool(inlets(case))
+    sudden = any(not getattr(each, "ramp", 0) for _, each in inlets(case))
+    rest = fluid.initial.uniform and not any(fluid.initial.u) and sudden
+    ramp = f"let the velocity of the inlet rise (ramp = {ramp_for(case)})"
     return (
-        "give the fluid the velocity of the inlet at the start (initial.u)" if rest else "",
+        f"give the fluid the velocity of the inlet at the start (initial.u), or {ramp}"
+        if rest
+        else "",
         f"use '{QUIET}' there, which lets sound leave" if name not in ("", QUIET) else "",
     )
 

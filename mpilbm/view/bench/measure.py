@@ -13,7 +13,6 @@ from mpilbm.parallel import Communicator, on_root, together
 from mpilbm.run.preflight.rank_memory import halo_bytes
 from mpilbm.run.setup import build_solver
 from mpilbm.solver.solver import Solver
-from mpilbm.solver.two_steps import GROUP
 
 REPEATS = 5
 SECONDS = 0.25  # of a repeat, if the number of steps is not given
@@ -28,7 +27,7 @@ class Speed:
     `seconds` has one entry for each repeat of `steps` steps, of the slowest rank. `copy_bandwidth`,
     in bytes read and written per second, is that of all ranks together. `split`: seconds of a step
     by edge, exchange, bulk and host, as StepTimes reports them, the mean over the ranks.
-    `steps_a_pass`: two if a pass over the memory takes two steps, as TwoSteps does.
+    `steps_a_pass`: of a pass over the memory, 1 or 2, see solver/two_steps.py.
     `expected_glups`: see expected_speed; None on a CPU.
     """
 
@@ -99,7 +98,7 @@ def measure(
         split, halo["hidden"] = _where_time_goes(solver, comm)
         together(comm, _require_finite, solver)
     fluid_cells = sum(comm.allgather(int(solver.geometry.fluid_cells.sum())))
-    steps_a_pass = GROUP if solver.two_steps else 1
+    steps_a_pass = 2 if solver.two_steps else 1
     del solver  # the copy needs its memory
     return Speed(
         **facts,

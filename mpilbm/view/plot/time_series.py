@@ -307,7 +307,8 @@ def residual_figure(plt: Any, run: Run, name: str) -> Drawn:
         axis.axhline(steady.tolerance, color=COLOURS[1], linestyle="--", label=text)
         axis.legend()
     plain_logarithms(axis.yaxis)
-    axis.set(ylabel="relative change (1)")
+    by_error = steady is not None and steady.by == "error"
+    axis.set(ylabel="relative error of the mean (1)" if by_error else "relative change (1)")
     return figure, []
 
 

@@ -1,0 +1,56 @@
+"""Profiles of the atmospheric boundary layer: velocities that rise with the height."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from mpilbm.core.quantity import LENGTH
+from mpilbm.core.registry import Parameters
+
+
+class Profile(Parameters):
+    """The factor of the velocity at the height h, 1 at the height `reference`.
+
+        power    (h / reference)^exponent
+        log      ln((h + roughness) / roughness) / ln((reference + roughness) / roughness)
+
+    h is the coordinate along `axis` above `ground`; the factor is 0 below.
+    [log: Richards & Hoxey 1993, J. Wind Eng. Ind. Aerodyn. 46-47, 145]
+    """
+
+    name: Literal["power", "log"] = Field(description="law of the height", examples=["log"])
+    reference: Annotated[float, LENGTH] = Field(
+        gt=0, description="height above ground of the velocity that is given", examples=[100]
+    )
+    exponent: float | None = Field(
+        None, gt=0, lt=2, description="of `power`; 1/7 is usual over open land", examples=[0.14]
+    )
+    roughness: Annotated[float | None, LENGTH] = Field(
+        None, gt=0, description="length z_0 of `log`", examples=[0.05]
+    )
+    axis: Literal["x", "y", "z"] = Field("z", description="the upward axis", examples=["y"])
+    ground: Annotated[float, LENGTH] = Field(
+        0.0, description="coordinate of the ground along the axis", examples=[2]
+    )
+
+    @model_validator(mode="after")
+    def _own_key(self) -> Self:
+        """The key of the law, and not that of the other one."""
+        keys = {"power": "exponent", "log": "roughness"}
+        (other,) = (key for name, key in keys.items() if name != self.name)
+        if getattr(self, keys[self.name]) is None:
+            raise ValueError(f"has no {keys[self.name]}; '{self.name}' needs one")
+        if getattr(self, other) is not None:
+            raise ValueError(f"has {other}; '{self.name}' has none; remove it")
+        return self
+
+    def times(self, value: float | str) -> float | str:
+        """The formula of a number or formula times the factor; 0 stays a number."""
+        if value == 0:
+            return value
+        above = f"max({self.axis} - ({self.ground!r}), 0)"
+        if self.name == "log":
+            z_0, whole = repr(self.roughness), f"({self.reference!r} + {self.roughness!r})"
+            return f"({value})*log(({above} + {z_0})/{z_0})/log({whole}/{z_0})"
+        rising = f"exp({self.exponent!r}*log(max({above}, 1e-9)/{self.reference!r}))"
+        return f"({value})*where({above} > 0, {rising}, 0)"

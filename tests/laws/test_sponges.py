@@ -1,0 +1,175 @@
+"""Sponges: the viscosity of a cell, sound at an outlet, the flow upstream, and layouts."""
+
+import numpy as np
+import pytest
+from support.findings import warnings_of
+from support.slabs import PRECISIONS, Cluster
+
+from mpilbm import codegen
+from mpilbm.case.case import parse_case
+from mpilbm.core.errors import CaseError
+
+CS = 3**-0.5
+DOUBLE = {"precision": PRECISIONS["double"]}
+
+
+def duct(nx: int, sponge=(), collision="regularized", layout="ab", closure=None, **more) -> dict:
+    """Fluid that moves along x between an inlet and an outlet, in a periodic row of two cells."""
+    tables = {
+        "lattice": {"name": "D2Q9"},
+        "domain": {"size": [nx, 2], "periodic": [False, True]},
+        "fluid": {"viscosity": 1e-3},
+        "collision": {"name": collision} | ({"closure": closure} if closure else {}),
+        "initial": {"u": [0.05, 0.0]},
+        "boundary": [
+            {"name": "regularized", "where": ["x-"], "velocity": [0.05, 0.0]},
+            {"name": "zou_he", "where": ["x+"], "rho": 1.0},
+        ],
+        "sponge": list(sponge),
+        "layout": {"name": layout},
+        "run": {"steps": 10},
+    }
+    return tables | DOUBLE | more
+
+
+def at_outlet(thickness, **more) -> dict:
+    return {"where": ["x+"], "thickness": thickness} | more
+
+
+def test_less_sound_returns_from_an_outlet():
+    """A pulse of 16 cells towards the outlet, when its echo is back in front of the sponge."""
+    hump = "0.001*exp(-((x - 30)/6)**2)"
+    initial = {"rho": f"1 + {hump}", "u": [f"0.05 + {CS}*{hump}", 0.0]}
+    echo = []
+    for sponge in ((), [at_outlet(60, viscosity=1.0)], [at_outlet(60, viscosity=0.1)]):
+        cluster = Cluster(duct(120, sponge, initial=initial)).start().run(260)
+        echo.append(np.abs(cluster.fields("rho")["rho"][0, 0, 20:60] - 1).max() / 1e-3)
+    assert echo[0] > 0.9
+    assert echo[1] < 0.5
+    assert echo[1] < echo[2] < 0.85
+
+
+def shear(n: int, collision: str) -> np.ndarray:
+    """Couette flow through a sponge at the wall that moves, after a long time."""
+    tables = duct(2, [{"where": ["y+"], "thickness": n / 2, "viscosity": 0.4}], collision)
+    tables["domain"] = {"size": [2, n], "periodic": [True, False]}
+    tables |= {"fluid": {"viscosity": 0.1}, "initial": {"u": [0.0, 0.0]}}
+    tables["boundary"] = [
+        {"name": "bounce_back", "where": ["y-"]},
+        {"name": "bounce_back", "where": ["y+"], "velocity": [0.05, 0.0]},
+    ]
+    return Cluster(tables).start().run(25 * n * n).fields("u")["u"][:, 0, 0, 0]
+
+
+@pytest.mark.parametrize("collision", ["trt", "central_moment"])
+def test_the_stress_is_constant_where_the_viscosity_rises(collision):
+    """u' nu(y) = const, by fine quadrature; the error falls with the square of the cells."""
+    errors = []
+    for n in (8, 16):
+        y = (np.arange(2000 * n) + 0.5) / 2000
+        slope = 1 / (0.1 + 0.4 * np.maximum(0, 1 - (n - y) / (n / 2)) ** 2)
+        exact = 0.05 * np.cumsum(slope)[999::2000] / slope.sum()
+        errors.append(np.abs(shear(n, collision) / exact - 1).max())
+    assert errors[1] < 0.02
+    assert errors[0] / errors[1] > 2.5
+
+
+def channel(sponge) -> np.ndarray:
+    """Plane channel flow from a parabola to an outlet: u_x along the middle of three sections."""
+    nx, ny = 48, 8
+    tables = duct(nx, sponge, domain={"size": [nx, ny], "periodic": [False, False]})
+    tables["fluid"] = {"viscosity": 0.05}
+    tables["boundary"][0]["velocity"] = ["0.2*y*(ny - y)/ny**2", 0.0]
+    tables["boundary"].append({"name": "bounce_back", "where": ["y-", "y+"]})
+    u = Cluster(tables).start().run(4000).fields("u")["u"]
+    return u[:, 0, 10 : nx // 2, 0]
+
+
+def test_the_steady_flow_upstream_is_unchanged():
+    without, found = channel(()), channel([at_outlet(16)])
+    assert np.abs(found - without).max() < 2e-3 * without.max()
+
+
+SPONGES = [{"where": ["x+", "y+"], "thickness": 5.5, "viscosity": 0.3}, at_outlet(3, viscosity=0.2)]
+
+
+def corner(layout: str, collision="regularized", **more) -> dict:
+    tables = duct(11, SPONGES, collision, layout, **more)
+    tables["domain"] = {"size": [11, 9], "periodic": [False, True]}
+    tables["initial"] = {"u": ["0.05 + 0.01*sin(2*pi*y/ny)", "0.02*cos(2*pi*y/ny)"]}
+    return tables
+
+
+@pytest.mark.parametrize("layout", ["aa", "esopull", "indirect", "moments"])
+def test_layouts_and_slabs_have_the_same_flow(layout):
+    expected = Cluster(corner("ab")).start().run(12).fields("rho", "u")
+    found = [Cluster(corner(layout), slabs).start().run(12) for slabs in (1, 3)]
+    for name, values in found[0].fields("rho", "u").items():
+        assert np.abs(values - expected[name]).max() < 1e-14
+    assert np.array_equal(found[0].state(), found[1].state())
+
+
+def test_a_closure_adds_to_the_sponge():
+    """One without an eddy viscosity changes nothing, one with a large constant does."""
+    found = []
+    for constant in (None, 1e-9, 1.0):
+        closure = constant and {"name": "smagorinsky", "constant": constant}
+        tables = corner("ab", closure=closure)
+        found.append(Cluster(tables).start().run(12).fields("u")["u"])
+    assert np.abs(found[1] - found[0]).max() < 1e-14
+    assert np.abs(found[2] - found[0]).max() > 1e-5
+
+
+def test_the_text_holds_the_faces_alone():
+    """Neither the viscosities nor the thickness, and nothing of a sponge that is not there."""
+    one, two, none = (
+        codegen.structure(parse_case(duct(40, sponge, fluid={"viscosity": nu}), "test.toml"))
+        for sponge, nu in (
+            ([at_outlet(20)], 0.01),
+            ([at_outlet(11.5, viscosity=0.2)], 0.02),
+            ((), 0.01),
+        )
+    )
+    assert one == two
+    assert one != none
+    assert "viscosity" not in none
+
+
+@pytest.mark.parametrize(
+    ("sponge", "more", "message"),
+    [
+        ({"where": ["z+"], "thickness": 5}, {}, "found z.; allowed in 2D: x-, x., y-, y."),
+        (at_outlet(40), {}, "thickness: found 40 at x.; allowed: less than the box, 40 cells"),
+        (at_outlet(9), {"collision": "kbc"}, "the viscosity of 'kbc' cannot differ"),
+        (
+            at_outlet(9),
+            {
+                "collision": "regularized",
+                "closure": {"name": "power_law", "index": 0.7, "consistency": 0.01},
+            },
+            "the closure 'power_law' determines the whole viscosity",
+        ),
+    ],
+)
+def test_sponges_that_are_refused(sponge, more, message):
+    with pytest.raises(CaseError, match=message):
+        parse_case(duct(40, [sponge], **more), "test.toml")
+
+
+def test_bodies_and_probes_inside_are_reported():
+    """A body that passes through the face is a wall."""
+    ball = {"name": "sphere", "centre": [30.0, 8.0], "radius": 2.0}
+    plate = {"name": "box", "lower": [20.0, -1.0], "upper": [50.0, 2.0]}
+    tables = duct(40, [at_outlet(9.0)], domain={"size": [40, 16], "periodic": [False, True]})
+    tables["body"] = [
+        {"label": label, "shape": shape, "boundary": {"name": "bounce_back"}}
+        for label, shape in (("ball", ball), ("plate", plate))
+    ]
+    tables["output"] = [{"name": "probe", "label": "p", "every": 1, "points": [[3.0, 8], [35, 8]]}]
+    found = [text for text in warnings_of(parse_case(tables, "test.toml")) if "sponge" in text]
+    assert len(found) == 2
+    assert any("sponge.0.where: the body 'ball' reaches into the sponge" in text for text in found)
+    assert any("output.0.points" in text and "(point 1) lies in sponge.0" in text for text in found)
+    tables["body"][0]["shape"]["centre"] = [20.0, 8.0]
+    tables["output"][0]["points"] = [[3.0, 8.0]]
+    assert not [text for text in warnings_of(parse_case(tables, "test.toml")) if "sponge" in text]

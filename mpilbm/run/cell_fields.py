@@ -186,7 +186,9 @@ def save(context: Context, path: Path | str, fields: Sequence[str], overwrite: b
     require_path("save", path)
     require_names("save", fields)
     output = Snapshot(every=1, fields=(fields,) if isinstance(fields, str) else tuple(fields))
-    if problems := output.problems(context.case):
+    # An output of the case may have the same label: the names of its files are not used here.
+    alone = context.case.model_copy(update={"outputs": ()})
+    if problems := output.problems(alone):
         raise UsageError([f"save: {problem}" for problem in problems])
     folder, name = _place(context, Path(path), "save", overwrite)
     output.open(context).write_file(folder, name, context.solver.steps)

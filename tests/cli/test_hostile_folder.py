@@ -139,14 +139,14 @@ def test_ranks(folder):
 def test_a_child_imports_the_package_of_its_parent(tmp_path):
     """Also one that is not installed, and nothing else from its folder."""
     shutil.copytree(Path(machine.__file__).parents[2], tmp_path / "mpilbm")
-    (tmp_path / "json.py").write_text("raise ImportError")
     text = "import json, mpilbm.core.errors; print(mpilbm.core.errors.__file__)"
-    parent = f"from mpilbm.core.machine import processes; print(machine.python({text!r})[3])"
+    parent = f"from mpilbm.core import machine; print(machine.python({text!r})[3])"
     options = {"capture_output": True, "text": True, "check": True, "cwd": "/"}
     alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
         [sys.executable, "-P", "-c", parent], env=alone | {"PYTHONPATH": str(tmp_path)}, **options
     )
+    (tmp_path / "json.py").write_text("raise ImportError")
     child = subprocess.run([sys.executable, "-P", "-c", done.stdout], env=alone, **options)
     assert child.stdout.strip() == str(tmp_path / "mpilbm/core/errors.py")
 

@@ -107,7 +107,7 @@ def test_a_machine_that_cannot_draw_is_refused_before_the_first_step(tmp_path, m
         return subprocess.CompletedProcess(command, -11, "", "bad X server connection\n")
 
     pytest.importorskip("pyvista")
-    monkeypatch.setattr(isosurface.processes, "run", crash)
+    monkeypatch.setattr(isosurface.machine, "run", crash)
     with pytest.raises(CommandError, match=r"was ended by signal 11 \(bad X server"):
         image_cases.run(tmp_path, given=image_cases.tables(outputs=[SURFACE]))
     assert not list(tmp_path.glob("picture*"))

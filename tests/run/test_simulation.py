@@ -202,6 +202,13 @@ def test_fields_have_the_values_and_shapes_of_snapshots(tmp_path):
         assert file["mpilbm"].attrs["step"] == 3
 
 
+def test_fields_are_saved_in_a_case_with_snapshots(tmp_path):
+    with simulation(cavity(output=[{"name": "snapshot"}])) as sim:
+        sim.save(tmp_path / "a.vtkhdf", ["rho"])
+        with h5py.File(tmp_path / "a.vtkhdf") as file:
+            assert np.array_equal(np.squeeze(file["VTKHDF/CellData/rho"]), sim.field("rho"))
+
+
 def test_fields_in_two_dimensions():
     with simulation(cavity(body=[BALL])) as sim:
         shapes = [sim.field(name).shape for name in ("rho", "u", "vorticity", "solid")]

@@ -255,8 +255,11 @@ def _judged_as(case: Case, collision: "Collision") -> tuple[str, bool]:
         label_of(collision.name, parameters, closure) + coupled
         for parameters in (_changed(collision), {})
     )
-    run, needed = known.get(own, {}), similar_flows(case.lattice.name, own, flows(case))
-    return (own, True) if all(flow in run for flow in needed) else (usual, own == usual)
+    run, wanted = known.get(own, {}), flows(case)
+    for needed in (wanted, similar_flows(case.lattice.name, usual, wanted)):
+        if all(flow in run for flow in needed):
+            return own, True
+    return usual, own == usual
 
 
 def _changed(collision: "Collision") -> dict[str, Any]:

@@ -20,7 +20,7 @@ from mpilbm.run.preflight.plan import plan
 from mpilbm.solids import geometry_findings
 
 INLET = {"name": "equilibrium", "where": ["x-"], "velocity": [0.05, 0]}
-CHANNEL = {"boundary": [INLET, OUTLET, SIDES]}
+CHANNEL = {"boundary": [INLET | {"ramp": 560}, OUTLET, SIDES]}
 
 
 def body(shape, **more):

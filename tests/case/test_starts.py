@@ -35,6 +35,15 @@ def test_a_sudden_flow_past_a_body_is_reported_with_a_ramp():
     assert "start from rest (initial.u = 0)" in found.message
 
 
+@pytest.mark.parametrize("body", [BODY, []])
+def test_a_short_ramp_is_reported(body):
+    (found,) = sudden_starts(flow(ramp=100, body=body))
+    assert (found.severity, found.where) == ("warning", "boundary.0.ramp")
+    assert "found 100 steps, in which sound crosses the box 1.4 times" in found.message
+    assert "set ramp = 560" in found.message
+    assert not list(sudden_starts(flow(ramp=280, body=body)))
+
+
 @pytest.mark.parametrize(
     "change",
     [{"ramp": 500}, {"velocity": ("0.05*t/(t + 9)", 0.0)}, {"body": []}, {"nu": 1.0}],

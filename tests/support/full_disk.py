@@ -10,6 +10,7 @@ from mpilbm.storage import csv_log
 BOX = {"from": [0, 0], "to": [8, 6]}
 KINDS = {
     "body_forces": {},
+    "flow_rate": {"plane": [{"label": "in", "normal": "x", "position": 0.5}]},
     "box": BOX,
     "checkpoint": {"background": False},
     "higher_moments": {"average": ["x"], "write": 5},

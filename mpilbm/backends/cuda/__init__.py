@@ -243,7 +243,7 @@ class CudaDevice(GpuDevice):
 
     def clear_solids(self, kernels: Mapping[str, CompiledKernel], f: Array) -> None:
         """Enqueue zeros in the solid cells whose walls the moment sweep applies."""
-        sweep = kernels[GENERAL]
+        sweep = kernels.get(GENERAL)  # coupled fluids have others
         if isinstance(sweep, SweepKernel):
             sweep.clear_solids(f)
 

@@ -48,9 +48,10 @@ def sound_stays(case: Case) -> float:
 def sudden_starts(case: Case) -> Iterator[Finding]:
     """An inlet whose velocity changes fast while sound stays: a short ramp, or none past bodies.
 
-    A sphere of 16 cells in 160 x 64 x 64 cells, Re 100, Mach 0.087, from rest (2026-11-26): runs
-    with ramps of 4.3 crossings and more were stable, with 1.4 crossings the waves between inlet
-    and outlet made `regularized`, `recursive_regularized`, `trt` and `mrt` unstable.
+    A sphere of 16 cells in 160 x 64 x 64 cells, Re 100, Mach 0.087, from rest: with a ramp of 1.4
+    crossings the waves between inlet and outlet made `regularized`, `recursive_regularized`, `trt`
+    and `mrt` unstable (one NVIDIA H100, 2026-11-26); `regularized` with 4.3 and 8.3 crossings (CPU)
+    and with 14 (H100) was stable.
     """
     if not case.single_fluid or sound_stays(case) <= CROSSINGS:
         return

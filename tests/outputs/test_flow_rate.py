@@ -9,7 +9,7 @@ from support.slabs import Cluster
 
 from mpilbm.case.case import parse_case
 from mpilbm.core.errors import CaseError
-from mpilbm.outputs.flow_rate import Opening
+from mpilbm.outputs.openings import Opening
 from mpilbm.view.results.tables import read_table
 
 PARTS = [

@@ -3,17 +3,19 @@
 import re
 from collections.abc import Callable
 from math import sqrt
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from mpilbm.core.units import counted, lattice_text, si_text
 from mpilbm.outputs.body_forces import BodyForces
-from mpilbm.outputs.drawing import last_half, show_range
+from mpilbm.outputs.core.averages import average, last_half
+from mpilbm.outputs.drawing import show_range
 from mpilbm.outputs.monitor import dimensions_of, si_columns
 from mpilbm.outputs.nusselt import supplied
 from mpilbm.storage.csv_log import COEFFICIENTS, short
-from mpilbm.view.plot import COLOURS, SINGLE, over_time, panels, plain_logarithms
+from mpilbm.view.plot import COLOURS, SINGLE, Drawn, over_time, panels, plain_logarithms, time_of
+from mpilbm.view.plot.flow_rates import flow_rate_figure
 from mpilbm.view.plot.frequencies import Oscillation, oscillation
 from mpilbm.view.plot.slices import FIELD_UNITS
 from mpilbm.view.results import Run
@@ -29,7 +31,6 @@ ROUND_OFF = 1e-6  # of the force; its components in float32 have this error
 TIMES = ("step", "time", "time_s")  # columns that are not drawn
 
 Columns = dict[str, np.ndarray]
-Drawn: TypeAlias = "tuple[Figure | None, list[str]]"  # a figure, if there is one, and lines of text
 
 
 def of_tables(plt: Any, run: Run, across: int | None) -> "tuple[dict[str, Figure], list[str]]":
@@ -43,9 +44,10 @@ def of_tables(plt: Any, run: Run, across: int | None) -> "tuple[dict[str, Figure
                 figures |= monitor_figures(plt, dict(table))
             elif table.rows > 1:
                 figures[name] = monitor_figure(plt, dict(table), run.title, across)
-        elif draw := FIGURES.get(name.partition("_")[0]):
-            figures[name], lines = draw(plt, run, name)
-            sentences += lines
+        for first, draw in FIGURES.items():
+            if f"{name}_".startswith(f"{first}_"):
+                figures[name], lines = draw(plt, run, name)
+                sentences += lines
     return {name: figure for name, figure in figures.items() if figure is not None}, sentences
 
 
@@ -140,7 +142,7 @@ def forces_figure(plt: Any, run: Run, name: str) -> Drawn:
     names = [column for column in table if short(column) in COEFFICIENTS]
     forces = [column for column in table if column.startswith("force_")]
     names = names or [column for column in forces if ("(" in column) != ("time_s" in table)]
-    time, unit = _time(run, table)
+    time, unit = time_of(run, table)
     half = last_half(time)
     height = 2.2 * len(names) + 0.7
     figure, axes = over_time(plt, f"{run.title}: {label}", unit, len(names), (7, height))
@@ -152,10 +154,11 @@ def forces_figure(plt: Any, run: Run, name: str) -> Drawn:
     for axis, column, colour in zip(axes, names, COLOURS, strict=False):
         values, shown = table[column], _plain(column)
         axis.plot(time, values, color=colour, linewidth=1.2)
-        mean, rms = values[half].mean(), values[half].std()
+        found_mean, rms = average(values[half], time[half]), values[half].std()
+        mean = found_mean.mean
         axis.axhline(mean, color="0.3", linewidth=0.8, linestyle="--")
         axis.axvspan(time[half][0], time[-1], color="0.5", alpha=0.08)
-        text = f"mean {mean:.5g}, rms {rms:.3g}"
+        text = f"mean {found_mean}, rms {rms:.3g}"
         if max(abs(mean), rms) < ROUND_OFF * size:
             text += f", 0 within round-off (below {ROUND_OFF:g} of the force)"
         # sound waves dominate the spectrum of the drag
@@ -223,15 +226,6 @@ def _forces_of(run: Run, label: str) -> BodyForces | None:
 # ------------------------------------------------------------------------------- other tables
 
 
-def _time(run: Run, table: Table) -> tuple[np.ndarray, str]:
-    """The times of the rows, in s if the run is in SI, else in steps."""
-    if "time_s" in table:
-        return table["time_s"], "s"
-    if run.units is not None:
-        return table["step"] * run.units.step, "s"
-    return table["step"].astype(float), "steps"
-
-
 def permeability_figure(plt: Any, run: Run, name: str = "permeability") -> Drawn:
     """The permeability along the driven axis over time, in mD if known, and a line of text.
 
@@ -246,7 +240,7 @@ def permeability_figure(plt: Any, run: Run, name: str = "permeability") -> Drawn
     text = _permeability_text(table, driven)
     if table.rows < 2:
         return None, [text]
-    time, label = _time(run, table)
+    time, label = time_of(run, table)
     values = table[f"k_{driven}{suffix}"]
     figure, (axis,) = over_time(plt, run.title, label, 1, SINGLE)
     axis.plot(time, values, color=COLOURS[0], label=f"k_{driven}, last: {values[-1]:.5g} {unit}")
@@ -282,7 +276,7 @@ def nusselt_figure(plt: Any, run: Run, name: str) -> Drawn:
             break
     if table.rows < 2 or not shown:
         return None, []
-    time, label = _time(run, table)
+    time, label = time_of(run, table)
     figure, (axis,) = over_time(plt, run.title, label, 1, SINGLE)
     for column, colour in zip(shown, COLOURS, strict=False):
         text = f"{column.removeprefix('nusselt_')}, last: {table[column][-1]:.5g}"
@@ -297,9 +291,9 @@ def residual_figure(plt: Any, run: Run, name: str) -> Drawn:
     """The relative change that run.steady compares, over time, with its tolerance."""
     table, steady = run.table(name), run.case.run.steady
     column = next((each for each in table if each not in TIMES), None)
-    if table.rows < 2 or column is None:
+    if table.rows < 2 or column is None or not np.isfinite(table[column]).any():
         return None, []
-    time, label = _time(run, table)
+    time, label = time_of(run, table)
     figure, (axis,) = over_time(plt, run.title, label, 1, SINGLE)
     axis.semilogy(time, table[column], color=COLOURS[0], marker=".", linewidth=1.2)
     if steady is not None:
@@ -321,7 +315,7 @@ def probe_figure(plt: Any, run: Run, name: str) -> Drawn:
     fields = [key for key in table if key not in TIMES]
     if table.rows < 2 or not fields or table.path.suffix == ".csv":
         return None, []
-    time, label = _time(run, table)
+    time, label = time_of(run, table)
     height = 2.2 * len(fields) + 0.7
     figure, axes = over_time(plt, f"{run.title}: {name}", label, len(fields), (7, height))
     for axis, field in zip(axes, fields, strict=True):
@@ -338,9 +332,10 @@ def probe_figure(plt: Any, run: Run, name: str) -> Drawn:
     return figure, []
 
 
-# The first part of the name of a table -> its figure.
+# The first words of the name of a table -> its figure.
 FIGURES: dict[str, Callable[[Any, Run, str], Drawn]] = {
     "forces": forces_figure,
+    "flow_rate": flow_rate_figure,
     "permeability": permeability_figure,
     "nusselt": nusselt_figure,
     "steady": residual_figure,

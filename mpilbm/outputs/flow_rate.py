@@ -20,7 +20,7 @@ from mpilbm.solver.fields.point_fields import point_bytes, point_roles
 from mpilbm.storage.csv_log import Rows
 
 VALUE_BYTES = 26  # of a number in a row
-BETWEEN = ("pressure_drop", "total_pressure_drop", "loss_coefficient")
+DIFFERENCES = ("pressure_drop", "total_pressure_drop", "loss_coefficient")
 OF_PLANE = ("volume_flow", "mass_flow", "mean_velocity", "pressure", "total_pressure")
 
 
@@ -113,7 +113,7 @@ class FlowRate(Scheduled):
     def watched(self, context: Context) -> Watched:
         """The drop of total pressure, or the volume flow of the first plane."""
         flow = self.sums(context)
-        name = BETWEEN[1] if self.between else f"volume_flow_{self.plane[0].label}"
+        name = DIFFERENCES[1] if self.between else f"volume_flow_{self.plane[0].label}"
 
         def number() -> list[float]:
             parts = flow.start()()
@@ -131,7 +131,7 @@ class FlowRate(Scheduled):
         """Names of the columns in lattice units."""
         each = [*OF_PLANE, *(f"mean_{label}" for label in case.labels)]
         names = [f"{name}_{plane.label}" for plane in self.plane for name in each]
-        return [*names, *(BETWEEN if self.between else ())]
+        return [*names, *(DIFFERENCES if self.between else ())]
 
     def measured(self, case: Case, totals: list[list[float]]) -> dict[str, float]:
         """The numbers of a row by name, from the sums over the planes."""
@@ -145,7 +145,7 @@ class FlowRate(Scheduled):
             pairs = ((found[f"{name}_{a}"], found[f"{name}_{b}"]) for name in OF_PLANE[3:])
             static, total = (upstream - downstream for upstream, downstream in pairs)
             loss = ratio(total, found[f"mean_velocity_{a}"] ** 2 / 2)
-            found |= zip(BETWEEN, (static, total, loss), strict=True)
+            found |= zip(DIFFERENCES, (static, total, loss), strict=True)
         return found
 
     def open(self, context: Context) -> "FlowRateWriter":
@@ -182,7 +182,7 @@ class FlowRateWriter(TableWriter):
             for name, unit in units.items()
         }
         return found | (
-            dict.fromkeys(BETWEEN[:2], units["pressure"]) if self.output.between else {}
+            dict.fromkeys(DIFFERENCES[:2], units["pressure"]) if self.output.between else {}
         )
 
     def _open(self) -> None:

@@ -2,6 +2,7 @@
 
 import runpy
 
+import numpy as np
 import pytest
 from support import ROOT
 
@@ -284,9 +285,37 @@ def test_where_the_road_was_not_measured_cavity_and_body_count():
     assert one == other
 
 
-@pytest.mark.parametrize("label", ["trt", "regularized(omega_bulk=1)+smagorinsky", "a(b=0.5; c=2)"])
+@pytest.mark.parametrize(
+    "label",
+    [
+        "trt",
+        "trt+smagorinsky",
+        "regularized(omega_bulk=1)+smagorinsky",
+        "a(b=0.5; c=2)",
+        "mine(basis=raw+central; rate=1e-05)+qr",
+    ],
+)
 def test_labels(label):
     assert label_of(*parts_of(label)) == label
+
+
+@pytest.mark.parametrize(
+    "velocity", [["0.01*x/nx", 0], lambda x, y: [0 * x + 0.01, 0 * x], np.full((9, 2), [0.01, 0])]
+)
+def test_a_wall_that_moves_along_itself_is_no_inlet(velocity):
+    """Also with a function or an array for its velocity, which is 0 across the wall."""
+    walls = {"name": "bounce_back", "where": ["x-", "x+", "y-"]}
+    lid = {"name": "bounce_back", "where": ["y+"], "velocity": velocity}
+    tables = {
+        "lattice": {"name": "D2Q9"},
+        "domain": {"size": [9, 8]},
+        "fluid": {"viscosity": 0.1},
+        "boundary": [walls, lid],
+        "run": {"steps": 1},
+    }
+    assert limits.flows(parse_case(tables)) == ("cavity",)
+    lid["name"] = "zou_he"
+    assert "body" in limits.flows(parse_case(tables)) or isinstance(velocity[0], str)
 
 
 def test_parameters_that_were_measured_have_limits_of_their_own():

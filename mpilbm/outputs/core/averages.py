@@ -45,7 +45,8 @@ class Average(NamedTuple):
         return {name: each if isfinite(each) else None for name, each in self._asdict().items()}
 
     def __str__(self) -> str:
-        return f"{self.mean:.5g}" + (f" ± {self.error:.1g}" if isfinite(self.error) else "")
+        digit = f"{float(f'{self.error:.1g}'):g}"
+        return f"{self.mean:.5g}" + (f" ± {digit}" if isfinite(self.error) else "")
 
 
 def average(values: Sequence[float], times: Sequence[float] = ()) -> Average:

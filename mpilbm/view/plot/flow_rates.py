@@ -7,7 +7,7 @@ import numpy as np
 from mpilbm.core.units import PRESSURE, lattice_text, si_text
 from mpilbm.outputs.core.averages import average, last_half
 from mpilbm.outputs.drawing import show_range
-from mpilbm.outputs.flow_rate import BETWEEN, FlowRate
+from mpilbm.outputs.flow_rate import DIFFERENCES, FlowRate
 from mpilbm.view.plot import Drawn, over_time, time_of
 from mpilbm.view.results import Run
 from mpilbm.view.results.tables import Table
@@ -26,7 +26,7 @@ def flow_rate_figure(plt: Any, run: Run, name: str) -> Drawn:
         return None, []
     planes = [plane.label for plane in output.plane]
     panels = {of: [f"{of}_{label}" for label in planes] for of in DRAWN}
-    panels |= {of: [of] for of in BETWEEN if output.between}
+    panels |= {of: [of] for of in DIFFERENCES if output.between}
     time, unit = time_of(run, table)
     size = 7, 2.0 * len(panels) + 0.7
     figure, axes = over_time(plt, f"{run.title}: {name}", unit, len(panels), size)
@@ -44,7 +44,7 @@ def flow_rate_figure(plt: Any, run: Run, name: str) -> Drawn:
         if len(names) > 1:
             axis.legend(fontsize=8, ncols=2)
         found, suffix = dict(zip(names, curves, strict=True)), f" {unit_of}" * (unit_of != "1")
-        sentences += _means(name, time, found, suffix)
+        sentences += _means(name, table["step"], found, suffix)
     return figure, sentences
 
 
@@ -65,15 +65,15 @@ def _unit(run: Run, of: str, column: str) -> str:
     """The unit of a column."""
     if "(" in column:
         return si_text(column.partition(" (")[2].rstrip(")"))
-    if of == BETWEEN[2]:
+    if of == DIFFERENCES[2]:
         return "1"
     return lattice_text((run.dimensions, -1, 0) if of == "volume_flow" else PRESSURE)
 
 
-def _means(name: str, time: np.ndarray, curves: dict[str, np.ndarray], unit: str) -> list[str]:
+def _means(name: str, steps: np.ndarray, curves: dict[str, np.ndarray], unit: str) -> list[str]:
     """A line for each curve with its mean over the last half of the time, and its error."""
-    half = last_half(time)
-    means = {column: average(curve[half], time[half]) for column, curve in curves.items()}
+    half = last_half(steps)
+    means = {column: average(curve[half], steps[half]) for column, curve in curves.items()}
     return [
         f"{name}: {column} = {mean}{unit} (mean of the last half of the time)"
         for column, mean in means.items()

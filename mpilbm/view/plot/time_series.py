@@ -143,7 +143,7 @@ def forces_figure(plt: Any, run: Run, name: str) -> Drawn:
     forces = [column for column in table if column.startswith("force_")]
     names = names or [column for column in forces if ("(" in column) != ("time_s" in table)]
     time, unit = time_of(run, table)
-    half = last_half(time)
+    half = last_half(table["step"])
     height = 2.2 * len(names) + 0.7
     figure, axes = over_time(plt, f"{run.title}: {label}", unit, len(names), (7, height))
     scale, output, sentences = _strouhal_scale(run, label), _forces_of(run, label), []
@@ -154,7 +154,7 @@ def forces_figure(plt: Any, run: Run, name: str) -> Drawn:
     for axis, column, colour in zip(axes, names, COLOURS, strict=False):
         values, shown = table[column], _plain(column)
         axis.plot(time, values, color=colour, linewidth=1.2)
-        found_mean, rms = average(values[half], time[half]), values[half].std()
+        found_mean, rms = average(values[half], table["step"][half]), values[half].std()
         mean = found_mean.mean
         axis.axhline(mean, color="0.3", linewidth=0.8, linestyle="--")
         axis.axvspan(time[half][0], time[-1], color="0.5", alpha=0.08)

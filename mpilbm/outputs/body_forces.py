@@ -46,7 +46,7 @@ class BodyForces(Output):
     units; with [units] the same quantities in SI follow.
 
     summary.json and the last lines of a run have the mean of each coefficient over the last half of
-    the rows, with its standard error (see outputs/core/averages.py) and A. `run.steady.of` may name
+    the time, with its standard error (see outputs/core/averages.py) and A. `run.steady.of` may name
     this output: it compares c_d of all its bodies, and the largest change or error counts.
 
     `split` adds the parts of the force: pressure; viscous = force - pressure; and stress, the
@@ -140,7 +140,8 @@ class BodyForces(Output):
                 for label in labels
             ]
         steady = case.run.steady
-        if steady and steady.of == self.name and not self.velocity:
+        first = next((each for each in case.outputs if each.name == self.name), self)
+        if steady and steady.of == self.name and first is self and not self.velocity:
             found.append('velocity: missing; run.steady.of = "body_forces" compares c_d; give both')
         for name in ("velocity", "lift", "centre"):
             vector = getattr(self, name)

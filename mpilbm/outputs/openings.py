@@ -13,12 +13,14 @@ from mpilbm.case.tables import Label
 from mpilbm.core.errors import CaseError
 from mpilbm.core.quantity import LENGTH
 from mpilbm.core.registry import Parameters
+from mpilbm.core.units import counted
 from mpilbm.outputs import Context
 from mpilbm.outputs.images.part import cell_of
 from mpilbm.parallel import on_root, together
 from mpilbm.physics.lattices import AXES
 from mpilbm.solver.fields.point_fields import PointFields
 
+LARGEST = 1e150  # radius whose square is finite
 Point = tuple[float, ...]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -67,11 +69,13 @@ class Opening(Parameters):
 
     def _contains(self, x: Floats) -> NDArray[np.bool_]:
         """Whether points in the plane, (D - 1, n), are inside."""
-        if self.rectangle:
+        if self.rectangle is not None:
             low, high = np.sort(np.array(self.rectangle), axis=0)[..., None]
             return ((x >= low) & (x <= high)).all(axis=0)
-        if self.centre and self.radius:
-            return ((x - np.array(self.centre)[:, None]) ** 2).sum(axis=0) <= self.radius**2
+        if self.centre is not None and self.radius is not None:
+            with np.errstate(over="ignore"):
+                apart = ((x - np.array(self.centre)[:, None]) ** 2).sum(axis=0)
+                return apart <= min(self.radius, LARGEST) ** 2
         return np.ones(x.shape[1], bool)
 
     def most_cells(self, case: Case, planes: int) -> int:
@@ -89,15 +93,16 @@ class Opening(Parameters):
             return [f"position: found {self.position:g}; allowed: {most}"]
         if (self.centre is None) != (self.radius is None):
             return ["radius: a disc requires centre and radius; give both, or remove them"]
-        if self.rectangle and self.centre:
+        is_part = self.rectangle is not None or self.centre is not None
+        if self.rectangle is not None and self.centre is not None:
             return ["rectangle: found with a disc; give rectangle, or centre and radius"]
-        points = {"rectangle": self.rectangle or (), "centre": (self.centre,)}
-        for key, given in points.items():
-            wrong = next((len(each) for each in given if each and len(each) != D - 1), None)
-            if wrong is not None:
+        for key, given in {"rectangle": self.rectangle or (), "centre": (self.centre,)}.items():
+            wrong = [len(each) for each in given if each is not None and len(each) != D - 1]
+            if wrong:
                 others = ", ".join(axis for axis in AXES[:D] if axis != self.normal)
-                return [f"{key}: found a point of {wrong} coordinates; allowed: {others}"]
-        if not len(self.nodes(case, 0, size[-1])):
+                found = counted(wrong[0], "coordinate")
+                return [f"{key}: found a point of {found}; allowed: {others}"]
+        if is_part and not len(self.nodes(case, 0, size[-1])):
             return ["contains no centre of a cell; enlarge rectangle or radius"]
         return []
 

@@ -6,6 +6,7 @@ from math import isnan, sqrt
 import numpy as np
 import pytest
 from support.body_forces import flow
+from support.findings import lines
 from support.runs import run_case
 
 from mpilbm.case.case import parse_case
@@ -147,7 +148,12 @@ def test_the_largest_change_counts():
 
 def test_a_run_that_is_too_short_for_an_error_says_so(tmp_path, capfd):
     steady = {"every": 2, "tolerance": 0.01, "of": "body_forces", "by": "error"}
-    run_case(parse_case(moved(60, steady=steady), "bodies.toml"), tmp_path)
+    case = parse_case(moved(60, steady=steady), "bodies.toml")
+    (line,) = (line for line in lines(case) if "run.steady.every" in line)
+    assert "compares 31 times" in line and "known after 64 times only" in line  # noqa: PT018
+    longer = parse_case(moved(126, steady=steady), "bodies.toml")
+    assert not any("run.steady.every" in line for line in lines(longer))
+    run_case(case, tmp_path)
     out = "".join(capfd.readouterr())
     assert "but not steady: the error of the mean of body_forces is known after 64" in out
 

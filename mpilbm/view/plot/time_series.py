@@ -169,7 +169,7 @@ def forces_figure(plt: Any, run: Run, name: str) -> Drawn:
         axis.set(ylabel=shown)
         axis.set_title(f"last half: {text}", fontsize=9)
         show_range(axis, time, [values])
-        sentences.append(f"{label}: {shown}: {text} (last half of the rows)")
+        sentences.append(f"{label}: {shown}: {text} (last half of the time)")
     return figure, sentences
 
 

@@ -32,6 +32,7 @@ from mpilbm.model.findings import NOTE, SERIOUS
 
 if TYPE_CHECKING:
     from mpilbm.physics.boundaries import Boundary
+    from mpilbm.physics.closures import Closure
     from mpilbm.physics.collisions import Collision
 
 Usable = Callable[[str, str], bool]  # whether a case can use (lattice, collision)
@@ -262,14 +263,15 @@ def _judged_as(case: Case, collision: "Collision") -> tuple[str, bool]:
         for parameters in (_changed(collision), {})
     )
     run, wanted = known.get(own, {}), flows(case)
+    plain = not closure or not _changed(model)
     for needed in (wanted, similar_flows(case.lattice.name, usual, wanted)):
         if all(flow in run for flow in needed):
-            return own, True
-    return usual, own == usual
+            return own, plain or not run
+    return usual, own == usual and plain
 
 
-def _changed(collision: "Collision") -> dict[str, Any]:
-    """The parameters of a collision, except the closure, that differ from their defaults."""
+def _changed(collision: "Collision | Closure") -> dict[str, Any]:
+    """The parameters of an object, except its closure, that differ from their defaults."""
     fields = type(collision).model_fields.items()
     required = {key: getattr(collision, key) for key, field in fields if field.is_required()}
     usual = type(collision)(**required).model_dump(exclude={"closure"})

@@ -190,7 +190,7 @@ class Steady:
     def _write(self, step: int, residual: float | None) -> None:
         """Add a row, unless a restart keeps that of this step, or it would have no number."""
         assert self._rows is not None  # of rank 0
-        numbers = self.compared.rows[-1] if isinstance(self.compared, Numbers) else ()
+        numbers = self.compared.last if isinstance(self.compared, Numbers) else []
         if step <= self._kept or (residual is None and not numbers):
             return
         units = self.context.case.units

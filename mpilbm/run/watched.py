@@ -4,18 +4,19 @@ A comparison is called on all ranks at equal distances in time, and returns how 
 changed, or how well a mean is known; None if that is not known yet.
 """
 
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 from math import isnan, nan
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
 from mpilbm.outputs import Watched
-from mpilbm.outputs.core.averages import LEAST, average
+from mpilbm.outputs.core.averages import average
 from mpilbm.parallel import Communicator
 from mpilbm.solver.solver import Solver
 
-Rows = list[tuple[float, ...]]  # the numbers of each comparison
+Column: TypeAlias = "array[float]"  # a number at each comparison
 
 
 class Comparison(Protocol):
@@ -52,48 +53,56 @@ class ChangeOfVelocity:
 class Numbers:
     """A measure of the series of the numbers of an output, such as `change` or `error`.
 
-    `rows`: the numbers at `steps`, on rank 0. A restart begins with those that the run has written.
+    `columns`: the numbers of all calls, on rank 0. A restart begins with those that the run has
+    written up to its step.
     """
 
-    def __init__(self, watched: Watched, measure: Callable[[Rows], float], comm: Communicator):
+    def __init__(
+        self, watched: Watched, measure: Callable[[Sequence[Column]], float], comm: Communicator
+    ):
         self.names, self.numbers = watched
         self.measure, self.comm = measure, comm
-        self.steps: list[int] = []
-        self.rows: Rows = []
+        self.columns = [array("d") for _ in self.names]
+        self._last = -1  # the last step of the series
+
+    @property
+    def last(self) -> list[float]:
+        """The numbers of the last call, on rank 0."""
+        return [column[-1] for column in self.columns]
 
     def continue_from(self, lines: Sequence[str], header: Sequence[str]) -> None:
         """Begin with the rows of a table of an earlier part of the run; on rank 0."""
+        places = [header.index(name) for name in self.names]
         for line in lines:
-            row = dict(zip(header, line.split(","), strict=True))
-            self.steps.append(int(row["step"]))
-            self.rows.append(tuple(float(row[name]) for name in self.names))
+            row = line.split(",")
+            self._add(int(row[0]), [float(row[place]) for place in places])
 
     def __call__(self, step: int) -> float | None:
         """The measure on all ranks; None if it is nan. Collective."""
         numbers, found = self.numbers(), nan
         if self.comm.rank == 0:
-            if step not in self.steps[-1:]:  # as the step from which a restart continues
-                self.steps.append(step)
-                self.rows.append(tuple(numbers))
-            found = self.measure(self.rows)
+            if step != self._last:  # not the step from which a restart continues
+                self._add(step, numbers)
+            found = self.measure(self.columns)
         found = self.comm.bcast(found)
         return None if isnan(found) else found
 
+    def _add(self, step: int, numbers: Sequence[float]) -> None:
+        self._last = step
+        for column, number in zip(self.columns, numbers, strict=True):
+            column.append(number)
 
-def change(rows: Rows) -> float:
-    """The largest |k - k'| / |k| of the numbers k, k' those of the row before; nan if a k is 0."""
-    if len(rows) < 2:
-        return nan
-    pairs = zip(*rows[-2:], strict=True)
+
+def change(columns: Sequence[Column]) -> float:
+    """The largest |k - k'| / |k| of the last two numbers k', k of the columns; nan if a k is 0."""
+    pairs = [tuple(column[-2:]) for column in columns if len(column) > 1]
     return largest(abs(k - before) / abs(k) if k else nan for before, k in pairs)
 
 
-def error(rows: Rows) -> float:
-    """The largest relative error of the means of the numbers over the second half of the rows."""
-    half = rows[len(rows) // 2 :]
-    if len(half) < LEAST:
-        return nan
-    return largest(average(column).relative for column in zip(*half, strict=True))
+def error(columns: Sequence[Column]) -> float:
+    """The largest relative error of the means over the second half of the columns."""
+    halves = (np.asarray(column)[len(column) // 2 :] for column in columns)
+    return largest(average(half).relative for half in halves)
 
 
 def largest(values: Iterable[float]) -> float:

@@ -211,6 +211,20 @@ def test_other_parameters_than_those_measured_are_said():
         assert sentence.endswith("measured with the default parameters") == said
 
 
+def test_another_constant_of_a_closure_than_that_measured_is_said():
+    """A smaller one damps less; one of a closure that was not measured says nothing."""
+    case = load_case(ROOT / "cases/taylor_green3d.toml")
+    fluid = case.fluids[0]
+    for name, constant, said in (("smagorinsky", None, False), ("smagorinsky", 0.01, True),
+                                 ("qr", 0.01, False)):  # fmt: skip
+        table = {"name": name} | ({"constant": constant} if constant else {})
+        update = {"closure": make("closures", table)}
+        closed = fluid.model_copy(update={"collision": fluid.collision.model_copy(update=update)})
+        sentence, _ = limits.stability(case, closed, 0.1)
+        assert ("measured with the default parameters" in sentence) == said
+        assert ("has not been measured" in sentence) == (name == "qr")
+
+
 def test_parameters_of_what_was_not_measured_are_not_said(monkeypatch):
     case = load_case(ROOT / "cases/taylor_green3d.toml")
     changed = case.fluids[0].collision.model_copy(update={"magic": 0.25})

@@ -1,6 +1,7 @@
 """Means and their standard errors by block averages, in a run too."""
 
 import json
+from array import array
 from math import isnan, sqrt
 
 import numpy as np
@@ -141,9 +142,10 @@ def test_a_restart_continues_the_series_and_ends_at_the_same_step(tmp_path, by):
 
 
 def test_the_largest_change_counts():
-    assert isnan(change([(1.0, 2.0)]))
-    assert change([(1.0, 2.0), (1.0, 4.0)]) == 0.5
-    assert isnan(change([(1.0, 2.0), (0.0, 4.0)]))
+    one, two = array("d", [1.0, 1.0]), array("d", [2.0, 4.0])
+    assert isnan(change([one[:1], two[:1]]))
+    assert change([one, two]) == 0.5
+    assert isnan(change([array("d", [1.0, 0.0]), two]))
 
 
 def test_a_run_that_is_too_short_for_an_error_says_so(tmp_path, capfd):

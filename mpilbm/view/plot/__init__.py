@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from mpilbm.core.errors import CommandError
+from mpilbm.outputs.core.averages import average, last_half
 from mpilbm.view.results import Run
 from mpilbm.view.results.tables import Table
 
@@ -79,6 +80,24 @@ def plain_logarithms(axis: Any) -> None:
     """Ticks of a logarithmic axis (such as `axes.xaxis`) as numbers like 0.01, without TeX."""
     axis.set_major_formatter("{x:g}")
     axis.set_minor_formatter("")
+
+
+def colours(count: int) -> list[str]:
+    """The colours of so many curves in a panel; those of Matplotlib from the fifth on."""
+    return [COLOURS[k] if k < len(COLOURS) else f"C{k}" for k in range(count)]
+
+
+def mean_lines(
+    name: str, steps: np.ndarray, curves: dict[str, np.ndarray], unit: str = ""
+) -> list[str]:
+    """A line for each curve with its mean over the last half of the time, and its error."""
+    half = last_half(steps)
+    means = {column: average(curve[half], steps[half]) for column, curve in curves.items()}
+    return [
+        f"{name}: {column} = {mean}{unit} (mean of the last half of the time)"
+        for column, mean in means.items()
+        if np.isfinite(mean.mean)
+    ]
 
 
 def time_of(run: Run, table: Table) -> tuple[np.ndarray, str]:

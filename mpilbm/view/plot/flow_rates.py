@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 
 from mpilbm.core.units import PRESSURE, lattice_text, si_text
-from mpilbm.outputs.core.averages import average, last_half
 from mpilbm.outputs.drawing import show_range
 from mpilbm.outputs.flow_rate import DIFFERENCES, FlowRate
-from mpilbm.view.plot import Drawn, over_time, time_of
+from mpilbm.view.plot import Drawn, colours, mean_lines, over_time, time_of
 from mpilbm.view.results import Run
 from mpilbm.view.results.tables import Table
 
@@ -34,9 +33,9 @@ def flow_rate_figure(plt: Any, run: Run, name: str) -> Drawn:
     for axis, (of, names) in zip(axes, panels.items(), strict=True):
         columns = [_in_si(table, each) for each in names]
         curves = [table[column] for column in columns]
-        for k, (column, curve) in enumerate(zip(names, curves, strict=True)):
+        for column, curve, colour in zip(names, curves, colours(len(names)), strict=True):
             label = column.removeprefix(f"{of}_")
-            axis.plot(time, curve, color=f"C{k}", linewidth=1.2, label=label)
+            axis.plot(time, curve, color=colour, linewidth=1.2, label=label)
         unit_of = _unit(run, of, columns[0])
         axis.set(ylabel=f"{of.replace('_', ' ')}\n({unit_of})")
         if any(np.isfinite(curve).any() for curve in curves):
@@ -44,7 +43,7 @@ def flow_rate_figure(plt: Any, run: Run, name: str) -> Drawn:
         if len(names) > 1:
             axis.legend(fontsize=8, ncols=2)
         found, suffix = dict(zip(names, curves, strict=True)), f" {unit_of}" * (unit_of != "1")
-        sentences += _means(name, table["step"], found, suffix)
+        sentences += mean_lines(name, table["step"], found, suffix)
     return figure, sentences
 
 
@@ -68,14 +67,3 @@ def _unit(run: Run, of: str, column: str) -> str:
     if of == DIFFERENCES[2]:
         return "1"
     return lattice_text((run.dimensions, -1, 0) if of == "volume_flow" else PRESSURE)
-
-
-def _means(name: str, steps: np.ndarray, curves: dict[str, np.ndarray], unit: str) -> list[str]:
-    """A line for each curve with its mean over the last half of the time, and its error."""
-    half = last_half(steps)
-    means = {column: average(curve[half], steps[half]) for column, curve in curves.items()}
-    return [
-        f"{name}: {column} = {mean}{unit} (mean of the last half of the time)"
-        for column, mean in means.items()
-        if np.isfinite(mean.mean)
-    ]

@@ -172,7 +172,8 @@ class Steady:
         """Why there is no residual."""
         if not self.of_error:
             return "the flow was not compared twice"
-        return f"the error of the mean{self.what} is known after {2 * LEAST} comparisons only"
+        needs = f"{2 * LEAST} comparisons and a mean that is not 0"
+        return f"the error of the mean{self.what} is not known, which requires {needs}"
 
     def reached(self, step: int) -> str:
         """Why the run may end, or "" if the flow still changes; collective."""

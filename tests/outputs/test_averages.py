@@ -157,7 +157,10 @@ def test_a_run_that_is_too_short_for_an_error_says_so(tmp_path, capfd):
     assert not any("run.steady.every" in line for line in lines(longer))
     run_case(case, tmp_path)
     out = "".join(capfd.readouterr())
-    assert "but not steady: the error of the mean of body_forces is known after 64" in out
+    assert (
+        "but not steady: the error of the mean of body_forces is not known, which requires 64"
+        in out
+    )
 
 
 def test_errors_of_what_has_no_mean_are_refused():

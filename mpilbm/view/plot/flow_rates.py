@@ -18,7 +18,8 @@ def flow_rate_figure(plt: Any, run: Run, name: str) -> Drawn:
     """Flows and pressures of the planes over time, and lines with means over the last half.
 
     A panel has a curve for each plane; the differences of `between` have their own. In SI if the
-    file has these columns. No figure with fewer than two rows, or if the case cannot be read.
+    file has these columns. No figure with fewer than two rows, or if no output of the case has
+    this name.
     """
     table, output = run.table(name), _output_of(run, name)
     if output is None or table.rows < 2:

@@ -263,7 +263,7 @@ def _judged_as(case: Case, collision: "Collision") -> tuple[str, bool]:
         for parameters in (_changed(collision), {})
     )
     run, wanted = known.get(own, {}), flows(case)
-    plain = not closure or not _changed(model)
+    plain = model is None or not closure or not _changed(model)
     for needed in (wanted, similar_flows(case.lattice.name, usual, wanted)):
         if all(flow in run for flow in needed):
             return own, plain or not run

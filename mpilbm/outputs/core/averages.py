@@ -49,7 +49,7 @@ class Average(NamedTuple):
         return f"{self.mean:.5g}" + (f" ± {digit}" if isfinite(self.error) else "")
 
 
-def average(values: Sequence[float], times: Sequence[float] = ()) -> Average:
+def average(values: Sequence[float] | Floats, times: Sequence[float] | Floats = ()) -> Average:
     """The mean of numbers and its standard error.
 
     `times`: increasing; each number counts for the time since the one before. Without them all

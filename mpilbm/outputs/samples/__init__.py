@@ -173,11 +173,17 @@ def pressure(case: Case, rho: np.ndarray) -> np.ndarray:
 def with_pressure(case: Case, file: SampleFile) -> SampleFile:
     """The file with its datasets of the field `pressure` made of those of rho."""
     made = {
-        path: Target("rho", lambda rho, made=target.made: made(pressure(case, rho)))
+        path: Target("rho", partial(_of_pressure, case, target.made))
         for path, target in file.targets.items()
         if target.field == "pressure"
     }
     return file._replace(targets=file.targets | made)
+
+
+def _of_pressure(
+    case: Case, made: Callable[[np.ndarray], np.ndarray], rho: np.ndarray
+) -> np.ndarray:
+    return made(pressure(case, rho))
 
 
 def _component(data: np.ndarray, shape: tuple[int, ...], unit: float, k: int) -> np.ndarray:

@@ -18,9 +18,23 @@ def label_of(name: str, parameters: Mapping[str, Any], closure: str = "") -> str
     return f"{name}{f'({given})' if given else ''}{f'+{closure}' if closure else ''}"
 
 
-def parts_of(label: str) -> tuple[str, dict[str, float], str]:
-    """The name, the changed parameters and the closure of a label: the inverse of `label_of`."""
-    collision, _, closure = label.partition("+")
-    name, _, given = collision.rstrip(")").partition("(")
-    pairs = (each.split("=") for each in given.split("; ")) if given else ()
-    return name, {key: float(value) for key, value in pairs}, closure
+def parts_of(label: str) -> tuple[str, dict[str, float | str], str]:
+    """The name, the changed parameters and the closure of a label: the inverse of `label_of`.
+
+    Parameters are numbers, or texts without semicolons.
+    """
+    name, opening, rest = label.partition("(")
+    if not opening:
+        name, _, closure = label.partition("+")
+        return name, {}, closure
+    given, _, closure = rest.rpartition(")")
+    pairs = (each.partition("=") for each in given.split("; "))
+    return name, {key: _value(text) for key, _, text in pairs}, closure.removeprefix("+")
+
+
+def _value(text: str) -> float | str:
+    """The number that a text stands for, or the text."""
+    try:
+        return float(text)
+    except ValueError:
+        return text

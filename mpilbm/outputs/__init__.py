@@ -6,13 +6,13 @@ with a class that derives from `Output` and is registered.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -206,6 +206,18 @@ class Context:
         )
 
 
+class Watched(NamedTuple):
+    """Numbers that `run.steady` compares.
+
+    names     of the numbers, columns of steady.csv
+    numbers   returns those of the current step on rank 0; on the other ranks its result is not
+              used. Collective; may wait for the device
+    """
+
+    names: tuple[str, ...]
+    numbers: Callable[[], Sequence[float]]
+
+
 class Output(Schedule, KernelNeeds, Budget):
     """Base of all outputs: due at every `every`-th step, at step 0 and at the last step.
 
@@ -264,11 +276,8 @@ class Output(Schedule, KernelNeeds, Budget):
         """
         return {}
 
-    def watched(self, context: Context) -> Callable[[], float]:
-        """A function that returns the number of the current step which `run.steady` compares.
-
-        On rank 0; on the other ranks its result is not used. Collective; may wait for the device.
-        """
+    def watched(self, context: Context) -> Watched:
+        """The numbers that `run.steady` compares."""
         raise NotImplementedError
 
     def open(self, context: Context) -> Writer:

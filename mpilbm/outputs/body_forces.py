@@ -1,7 +1,6 @@
 """Force and torque on each body over time, as rows of a CSV file."""
 
 from collections.abc import Callable
-from math import nan
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -13,7 +12,7 @@ from mpilbm.core.quantity import AREA, LENGTH, VELOCITY
 from mpilbm.core.registry import register
 from mpilbm.core.units import FORCE, TORQUE, counted, lattice_text
 from mpilbm.model.findings import NOTE, Finding
-from mpilbm.outputs import Context, Output
+from mpilbm.outputs import Context, Output, Watched
 from mpilbm.outputs.coefficients import Coefficients, Series, columns, directions
 from mpilbm.outputs.core import body_problems, chosen_bodies, parts_problems
 from mpilbm.outputs.core.tables import TableWriter
@@ -47,8 +46,8 @@ class BodyForces(Output):
     units; with [units] the same quantities in SI follow.
 
     summary.json and the last lines of a run have the mean of each coefficient over the last half of
-    the rows, with its standard error (see outputs/core/averages.py) and A. `run.steady.of` may name
-    this output: it compares c_d of the first body.
+    the time, with its standard error (see outputs/core/averages.py) and A. `run.steady.of` may name
+    this output: it compares c_d of all its bodies, and the largest change or error counts.
 
     `split` adds the parts of the force: pressure; viscous = force - pressure; and stress, the
     viscous part computed as an integral of the stress over the surface.
@@ -141,7 +140,8 @@ class BodyForces(Output):
                 for label in labels
             ]
         steady = case.run.steady
-        if steady and steady.of == self.name and not self.velocity:
+        first = next((each for each in case.outputs if each.name == self.name), self)
+        if steady and steady.of == self.name and first is self and not self.velocity:
             found.append('velocity: missing; run.steady.of = "body_forces" compares c_d; give both')
         for name in ("velocity", "lift", "centre"):
             vector = getattr(self, name)
@@ -225,21 +225,23 @@ class BodyForces(Output):
         """Those of a body."""
         return Coefficients(self.velocity or (), self.lift, self.size(case, number))
 
-    def watched(self, context: Context) -> Callable[[], float]:
-        """c_d of the first body in the following step."""
+    def watched(self, context: Context) -> Watched:
+        """c_d of each body in the following step."""
         case, exchanged, comm = context.case, context.solver.exchanged, context.comm
         assert exchanged is not None, "the case needs forces, see Output.bodies"
-        number = self.bodies(case)[0]
-        of = on_root(comm, self.coefficients, case, number)
+        D, bodies = case.dimensions, self.bodies(case)
+        of = on_root(comm, lambda: [self.coefficients(case, number) for number in bodies])
 
-        def c_d() -> float:
+        def c_d() -> list[float]:
             parts = comm.gather((exchanged.groups[:, 1], exchanged.start()()))
             if parts is None:
-                return nan
-            force = over_bodies(case, parts)[case.needs.weighed.index(number)]
-            return of.values(force[: case.dimensions])[0]
+                return []
+            forces, weighed = over_bodies(case, parts), case.needs.weighed
+            places = (weighed.index(number) for number in bodies)
+            pairs = zip(of, places, strict=True)
+            return [each.values(forces[place][:D])[0] for each, place in pairs]
 
-        return c_d
+        return Watched(tuple(f"c_d_{case.bodies[number].label}" for number in bodies), c_d)
 
     def open(self, context: Context) -> "BodyForcesWriter":
         """Creates the files; after a restart keeps their rows up to the first step."""
@@ -294,16 +296,16 @@ class BodyForcesWriter(TableWriter):
         """Add a row for each body, from the bodies and the sums of each rank."""
         totals, weighed = over_bodies(self.case, found), self.case.needs.weighed
         for number, file in self.files.items():
-            file.add(step, self._row(step + 0.5, number, totals[weighed.index(number)]))
+            file.add(step, self._row(step, number, totals[weighed.index(number)]))
 
-    def _row(self, time: float, number: int, total: np.ndarray) -> list[float]:
+    def _row(self, step: int, number: int, total: np.ndarray) -> list[float]:
         """The row of a body from its sums: force, torque, pressure and stress."""
-        D, turning = self.D, len(self.turns)
+        D, turning, time = self.D, len(self.turns), step + 0.5
         ends = np.cumsum([D, turning, D])
         force, torque, pressure, stress = np.split(total[: 3 * D + turning], ends)
         torque = torque - self._moment(number, force)
         parts = np.concatenate([pressure, force - pressure, stress] if self.parts else [[]])
-        coefficients = self.series[number].add(force)
+        coefficients = self.series[number].add(step, force)
         row = [time, *force, *torque, *coefficients, *parts]
         if units := self.case.units:
             row += [self.time(time), *units.to_si(force, self.force)]

@@ -45,27 +45,31 @@ class Series:
     """The coefficients of a body in all rows of a run, also of those before a restart."""
 
     of: Coefficients
+    steps: list[int]
     rows: list[list[float]]
 
     @classmethod
     def of_rows(cls, of: Coefficients, header: list[str], kept: list[str]) -> "Series":
         """Those in the rows that a restart keeps."""
         places = [header.index(name) for name in of.names]
-        rows = (row.split(",") for row in kept if places)
-        return cls(of, [[float(row[place]) for place in places] for row in rows])
+        rows = [row.split(",") for row in kept if places]
+        values = [[float(row[place]) for place in places] for row in rows]
+        return cls(of, [int(row[0]) for row in rows], values)
 
-    def add(self, force: NDArray[np.float64]) -> list[float]:
-        """The coefficients of a further row."""
+    def add(self, step: int, force: NDArray[np.float64]) -> list[float]:
+        """The coefficients of the row of a step."""
         found = self.of.values(force)
         if found:
+            self.steps.append(step)
             self.rows.append(found)
         return found
 
     @property
     def averages(self) -> dict[str, Average]:
-        """The mean of each coefficient over the last half of the rows, by name."""
-        columns = zip(*last_half(self.rows), strict=True)
-        return {n: average(each) for n, each in zip(self.of.names, columns, strict=False)}
+        """The mean of each coefficient over the last half of the time, by name."""
+        half = last_half(self.steps)
+        columns, times = zip(*self.rows[half], strict=True), self.steps[half]
+        return {n: average(each, times) for n, each in zip(self.of.names, columns, strict=False)}
 
     @property
     def record(self) -> dict[str, Any]:
@@ -76,7 +80,7 @@ class Series:
     def __str__(self) -> str:
         shown = ", ".join(f"{name} = {each}" for name, each in self.averages.items())
         size = "length {:.5g} cells" if len(self.of.velocity) == 2 else "area {:.5g} cells^2"
-        rows = len(last_half(self.rows))
+        rows = len(self.rows[last_half(self.steps)])
         return f"{shown} (mean of the last {rows} rows; reference {size.format(self.of.size)})"
 
 

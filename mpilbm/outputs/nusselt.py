@@ -181,6 +181,12 @@ class Nusselt(Scheduled):
         given = [each.label for each in self.body]
         twice = sorted({label for label in given if given.count(label) > 1})
         found += [f"body: found '{label}' twice; keep one" for label in twice]
+        faces = [axis + side for axis in AXES[: case.dimensions] for side in "-+"]
+        for label in {"volume", "dissipation", *faces}.intersection(given):
+            found.append(
+                f"body: found '{label}', and nusselt_{label} is that of the fluid or of a face; "
+                "give the body another label"
+            )
         problems = (line for each in self.body for line in each.problems(case, scales.number))
         return found + [f"body: {problem}" for problem in problems]
 

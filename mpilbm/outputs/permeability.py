@@ -14,7 +14,7 @@ from mpilbm.core.quantity import in_si
 from mpilbm.core.registry import register
 from mpilbm.core.units import LENGTH, VELOCITY
 from mpilbm.model.findings import WARNING, Finding
-from mpilbm.outputs import Context, Output
+from mpilbm.outputs import Context, Output, Watched
 from mpilbm.outputs.core.tables import TableWriter
 from mpilbm.parallel import on_root
 from mpilbm.physics.lattices import AXES
@@ -112,10 +112,10 @@ class Permeability(Output):
         """A row each time."""
         return times * ROW_BYTES
 
-    def watched(self, context: Context) -> Callable[[], float]:
+    def watched(self, context: Context) -> Watched:
         """k of the current step."""
         flow = DarcyFlow(context)
-        return lambda: flow.measured(flow.start()()).k
+        return Watched(("k",), lambda: [flow.measured(flow.start()()).k])
 
     def open(self, context: Context) -> "PermeabilityWriter":
         """Creates the file; after a restart keeps its rows up to the first step."""

@@ -19,6 +19,7 @@ from mpilbm.outputs.samples import (
     image,
     plain,
     result_unit,
+    with_pressure,
 )
 from mpilbm.outputs.samples.writer import DeviceSums, SampleWriter
 from mpilbm.physics.lattices import AXES
@@ -43,7 +44,8 @@ class RunningStatistics(Averaged):
 
         u = <u>, reynolds_stress = <u_a' u_b'> = <u_a u_b> - <u_a><u_b>: xx, xy, (xz,) yy, (yz, zz)
 
-    For each scalar phi also its mean, named by its label, `flux_<label>` = <u_a' phi'> and
+    Of one fluid also its mean `pressure` p = cs2 (<rho> - rho_0), relative to that at rho_0 = 1;
+    for each scalar phi its mean, named by its label, `flux_<label>` = <u_a' phi'> and
     `variance_<label>` = <phi'^2>; of two scalars `covariance_<label>_<label>` = <phi' psi'>.
     """
 
@@ -104,7 +106,7 @@ class RunningStatistics(Averaged):
         D = case.dimensions
         pairs = zip(AXES, case.domain.size, strict=False)
         places = prod(n for axis, n in pairs if axis in self.axes(D))
-        plain = 8 * numbers(case.in_samples.values)[0] * places
+        plain = 8 * (numbers(case.in_samples.values)[0] + case.single_fluid) * places
         image = plain + (3 - D) * 8 * (1 + len(case.labels)) * places
         sizes = {"h5": plain, "vtkhdf": image, "both": plain + image}
         return self.file_count(times) * sizes[self.format]
@@ -150,7 +152,8 @@ class RunningStatistics(Averaged):
 
     def kinds(self, head: Head) -> list[SampleFile]:
         """Plain HDF5, VTKHDF, or both."""
-        components = head.case.in_samples.components
+        case, components = head.case, head.case.in_samples.components
+        components = components | ({"pressure": ()} if case.single_fluid else {})
         places = tuple(reversed(head.sizes.values()))
 
         def more(file: "h5py.File") -> None:
@@ -161,4 +164,5 @@ class RunningStatistics(Averaged):
         shapes = {name: (*places, *shape) for name, shape in components.items()}
         h5 = plain(head, shapes, result_unit, more)
         vtkhdf = image(head, components, result_unit)
-        return {"h5": [h5], "vtkhdf": [vtkhdf], "both": [h5, vtkhdf]}[self.format]
+        files = {"h5": [h5], "vtkhdf": [vtkhdf], "both": [h5, vtkhdf]}[self.format]
+        return [with_pressure(case, file) for file in files]

@@ -1,11 +1,8 @@
 """Checks of the state during a run, its warnings, and whether the flow is steady."""
 
-from collections.abc import Callable
 from functools import partial
-from math import isnan
+from math import nan
 from typing import Self
-
-import numpy as np
 
 from mpilbm.case.tables.case_file import VELOCITY
 from mpilbm.case.tables.case_file import Steady as Settings
@@ -14,13 +11,13 @@ from mpilbm.core.units import TIME, counted
 from mpilbm.model.findings import WARNING, Finding
 from mpilbm.outputs import Context
 from mpilbm.outputs.core import next_multiple
-from mpilbm.outputs.core.averages import average, last_half
-from mpilbm.parallel import Communicator, on_root
+from mpilbm.outputs.core.averages import LEAST
+from mpilbm.parallel import on_root
 from mpilbm.run.checks import Alarm, MassCheck
 from mpilbm.run.checks.alternation import Alternation
 from mpilbm.run.checks.speeds import Speeds
 from mpilbm.run.last_good import LastGood
-from mpilbm.solver.solver import Solver
+from mpilbm.run.watched import ChangeOfVelocity, Comparison, Numbers, change, error
 from mpilbm.storage.csv_log import Rows
 from mpilbm.storage.directory import STEADY
 
@@ -100,7 +97,7 @@ class Watch:
         """At the end of a run: why it did not end as steady; "" if it did or need not."""
         if self.steady is None or self.steady.is_reached:
             return ""
-        return f", but not steady: {self.residual or 'the flow was not compared twice'}"
+        return f", but not steady: {self.residual or self.steady.unknown}"
 
     def close(self) -> None:
         """Close the file of the residuals."""
@@ -132,102 +129,56 @@ class Watch:
             self._scalars[label].update(number, partial(overshoot, label))
 
 
-class ChangeOfVelocity:
-    """The relative change |u - u'|_2 / |u|_2 over the fluid cells; u' is u at the previous call.
-
-    The device sums the squares of each plane in double precision; the planes are added in their
-    order, so that the result does not depend on the number of ranks.
-    """
-
-    def __init__(self, solver: Solver, comm: Communicator):
-        self.solver, self.comm, self._first = solver, comm, True
-
-    def __call__(self) -> float | None:
-        """The change on all ranks; None at the first call and if u is 0. Collective."""
-        parts, first = self.comm.gather(self.solver.start_change()()), self._first
-        self._first, ratio = False, None
-        if parts is not None and not first:
-            change, norm = np.cumsum(np.concatenate(parts), axis=0)[-1]
-            ratio = float(np.sqrt(change / norm)) if norm > 0 else None
-        return self.comm.bcast(ratio)
-
-
-class ChangeOfNumber:
-    """The relative change |k - k'| / |k| of a number; k' is k at the previous call.
-
-    `number` is the result of Output.watched.
-    """
-
-    def __init__(self, number: Callable[[], float], comm: Communicator):
-        self.number, self.comm = number, comm
-        self._before: float | None = None
-
-    def __call__(self) -> float | None:
-        """The change on all ranks; None at the first call and if k is 0. Collective."""
-        now, before, ratio = self.number(), self._before, None
-        self._before = now
-        if self.comm.rank == 0 and before is not None and now:
-            ratio = abs(now - before) / abs(now)
-        return self.comm.bcast(ratio)
-
-
-class ErrorOfMean:
-    """The relative standard error of the mean of a number over the second half of all calls.
-
-    `number` is the result of Output.watched. A restart begins again without earlier numbers.
-    """
-
-    def __init__(self, number: Callable[[], float], comm: Communicator):
-        self.number, self.comm = number, comm
-        self._values: list[float] = []
-
-    def __call__(self) -> float | None:
-        """The error on all ranks; None for too few numbers and if their mean is 0. Collective."""
-        self._values.append(self.number())
-        found: float | None = None
-        if self.comm.rank == 0:
-            found = average(last_half(self._values)).relative
-        found = self.comm.bcast(found)
-        return None if found is None or isnan(found) else found
-
-
 class Steady:
     """Compares the flow every `every` steps, and ends the run when it changes too little.
 
-    `residual`: the last relative change, None before the first comparison, or with `by = "error"`
-    the relative error of the mean; `what`: of which quantity. With an output folder rank 0 writes
-    `steady.csv`: step, time, residual; with [units] also time_s.
+    `residual`: the last relative change, or with `by = "error"` the relative error of the mean;
+    None as long as it is not known. `what`: of which quantity. With an output folder rank 0 writes
+    `steady.csv`: step, time, residual and the numbers that are compared; with [units] also time_s.
     """
 
     def __init__(self, context: Context, settings: Settings):
         self.context, self.every, self.tolerance = context, settings.every, settings.tolerance
         self.residual: float | None = None
-        self.what = ""
-        self._change: Callable[[], float | None] = ChangeOfVelocity(context.solver, context.comm)
+        self.what, self.of_error = "", settings.by == "error"
+        self.compared: Comparison = ChangeOfVelocity(context.solver, context.comm)
         if settings.of != VELOCITY:
             output = next(each for each in context.case.outputs if each.name == settings.of)
             self.what = f" of {settings.of}"
-            kind = ErrorOfMean if settings.by == "error" else ChangeOfNumber
-            self._change = kind(output.watched(context), context.comm)
-        self.of_error = settings.by == "error"
+            measure = error if self.of_error else change
+            self.compared = Numbers(output.watched(context), measure, context.comm)
         self._rows: Rows | None = None  # on rank 0
+        self._kept = -1  # the last step of the rows that a restart keeps
         if context.keeps_files:
             on_root(context.comm, self._open)
 
     def _open(self) -> None:
-        header = ["step", "time", "residual", *(["time_s"] if self.context.case.units else [])]
+        names = ["step", "time", "residual", *self.compared.names]
+        header = [*names, *(["time_s"] if self.context.case.units else [])]
         self._rows = Rows(self.context.directory / STEADY, header, self.context.first_step)
         self.context.rows.append(self._rows)
+        if kept := self._rows.kept:
+            self._kept = int(kept[-1].partition(",")[0])
+        if isinstance(self.compared, Numbers):
+            self.compared.continue_from(kept, header)
 
     @property
     def is_reached(self) -> bool:
         """Whether the last relative change is below the tolerance; not a number is not."""
         return self.residual is not None and self.residual < self.tolerance
 
+    @property
+    def unknown(self) -> str:
+        """Why there is no residual."""
+        if not self.of_error:
+            return "the flow was not compared twice"
+        needs = f"{2 * LEAST} comparisons and a mean that is not 0"
+        return f"the error of the mean{self.what} is not known, which requires {needs}"
+
     def reached(self, step: int) -> str:
         """Why the run may end, or "" if the flow still changes; collective."""
-        ratio = self.residual = self._change()
-        if ratio is not None and self.context.keeps_files:
+        ratio = self.residual = self.compared(step)
+        if self.context.keeps_files:
             on_root(self.context.comm, self._write, step, ratio)
         if not self.is_reached:
             return ""
@@ -237,10 +188,15 @@ class Steady:
             return f"steady: relative {text}, compared every {steps}"
         return f"steady: relative change{self.what} {ratio:.3g} < {self.tolerance:.3g} in {steps}"
 
-    def _write(self, step: int, residual: float) -> None:
+    def _write(self, step: int, residual: float | None) -> None:
+        """Add a row, unless a restart keeps that of this step, or it would have no number."""
         assert self._rows is not None  # of rank 0
+        numbers = self.compared.last if isinstance(self.compared, Numbers) else []
+        if step <= self._kept or (residual is None and not numbers):
+            return
         units = self.context.case.units
-        self._rows.add(step, [step, residual, *([units.to_si(step, TIME)] if units else [])])
+        row = [step, nan if residual is None else residual, *numbers]
+        self._rows.add(step, [*row, *([units.to_si(step, TIME)] if units else [])])
 
     def close(self) -> None:
         """Close the file."""

@@ -2,6 +2,7 @@
 
 import runpy
 
+import numpy as np
 import pytest
 from support import ROOT
 
@@ -210,6 +211,20 @@ def test_other_parameters_than_those_measured_are_said():
         assert sentence.endswith("measured with the default parameters") == said
 
 
+def test_another_constant_of_a_closure_than_that_measured_is_said():
+    """A smaller one damps less; one of a closure that was not measured says nothing."""
+    case = load_case(ROOT / "cases/taylor_green3d.toml")
+    fluid = case.fluids[0]
+    for name, constant, said in (("smagorinsky", None, False), ("smagorinsky", 0.01, True),
+                                 ("qr", 0.01, False)):  # fmt: skip
+        table = {"name": name} | ({"constant": constant} if constant else {})
+        update = {"closure": make("closures", table)}
+        closed = fluid.model_copy(update={"collision": fluid.collision.model_copy(update=update)})
+        sentence, _ = limits.stability(case, closed, 0.1)
+        assert ("measured with the default parameters" in sentence) == said
+        assert ("has not been measured" in sentence) == (name == "qr")
+
+
 def test_parameters_of_what_was_not_measured_are_not_said(monkeypatch):
     case = load_case(ROOT / "cases/taylor_green3d.toml")
     changed = case.fluids[0].collision.model_copy(update={"magic": 0.25})
@@ -284,9 +299,37 @@ def test_where_the_road_was_not_measured_cavity_and_body_count():
     assert one == other
 
 
-@pytest.mark.parametrize("label", ["trt", "regularized(omega_bulk=1)+smagorinsky", "a(b=0.5; c=2)"])
+@pytest.mark.parametrize(
+    "label",
+    [
+        "trt",
+        "trt+smagorinsky",
+        "regularized(omega_bulk=1)+smagorinsky",
+        "a(b=0.5; c=2)",
+        "mine(basis=raw+central; rate=1e-05)+qr",
+    ],
+)
 def test_labels(label):
     assert label_of(*parts_of(label)) == label
+
+
+@pytest.mark.parametrize(
+    "velocity", [["0.01*x/nx", 0], lambda x, y: [0 * x + 0.01, 0 * x], np.full((9, 2), [0.01, 0])]
+)
+def test_a_wall_that_moves_along_itself_is_no_inlet(velocity):
+    """Also with a function or an array for its velocity, which is 0 across the wall."""
+    walls = {"name": "bounce_back", "where": ["x-", "x+", "y-"]}
+    lid = {"name": "bounce_back", "where": ["y+"], "velocity": velocity}
+    tables = {
+        "lattice": {"name": "D2Q9"},
+        "domain": {"size": [9, 8]},
+        "fluid": {"viscosity": 0.1},
+        "boundary": [walls, lid],
+        "run": {"steps": 1},
+    }
+    assert limits.flows(parse_case(tables)) == ("cavity",)
+    lid["name"] = "zou_he"
+    assert "body" in limits.flows(parse_case(tables)) or isinstance(velocity[0], str)
 
 
 def test_parameters_that_were_measured_have_limits_of_their_own():

@@ -15,7 +15,7 @@ from mpilbm.outputs.core import restart
 from mpilbm.outputs.core.writers import Writers
 from mpilbm.outputs.monitor import Monitor
 from mpilbm.outputs.snapshot import Snapshot
-from mpilbm.run.steady import ChangeOfVelocity
+from mpilbm.run.watched import ChangeOfVelocity
 from mpilbm.storage import file_system, planes
 from mpilbm.storage.directory import existing
 
@@ -138,7 +138,7 @@ def test_monitor_and_steady_do_not_depend_on_the_cut(mpi_tmp_path, comm):
         changes = []
         for context.solver.steps in (0, 1):
             writer.write(context.solver.steps)
-            changes.append(change())
+            changes.append(change(context.solver.steps))
         context.samples.settle()
         writer.close()
         comm.barrier()

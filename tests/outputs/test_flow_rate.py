@@ -9,7 +9,11 @@ from support.slabs import Cluster
 
 from mpilbm.case.case import parse_case
 from mpilbm.core.errors import CaseError
-from mpilbm.outputs.flow_rate import Opening
+from mpilbm.outputs.openings import Opening
+from mpilbm.view.plot import pyplot
+from mpilbm.view.plot.time_series import of_tables
+from mpilbm.view.plot.watch import curves_of
+from mpilbm.view.results import open_run
 from mpilbm.view.results.tables import read_table
 
 PARTS = [
@@ -83,6 +87,47 @@ def test_sums_are_those_of_the_fields_over_fluid_cells(tmp_path):
     assert {name: last[name] for name in expected} == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.parametrize("lattice", ["D3Q19", "D3Q13"])
+def test_rows_are_the_same_in_all_layouts(tmp_path, lattice):
+    """Of planes and a disc through a body; D3Q13 stores half of the nodes."""
+    block = {"name": "box", "lower": [2, 1, 1], "upper": [5, 4, 3]}
+    planes = [
+        {"label": "a", "normal": "x", "position": 3.5, "centre": [3, 2], "radius": 2.6},
+        {"label": "b", "normal": "y", "position": 4},
+        {"label": "c", "normal": "z", "position": 2.5, "rectangle": [[1, 1], [6, 6]]},
+    ]
+    texts = []
+    for layout in ("ab", "aa", "esopull", "indirect"):
+        tables = {
+            "lattice": {"name": lattice},
+            "domain": {"size": [8, 6, 4], "periodic": [True] * 3},
+            "fluid": {"viscosity": 0.1},
+            "collision": {"name": "mrt"},
+            "layout": {"name": layout},
+            "initial": {"u": ["0.02*sin(2*pi*y/ny)+0.01", "0.01", 0]},
+            "body": [{"label": "b", "shape": block, "boundary": {"name": "bounce_back"}}],
+            "run": {"steps": 3},
+            "backend": {"name": "cpu"},
+            "output": [{"name": "flow_rate", "every": 1, "plane": planes}],
+        }
+        try:
+            case = parse_case(tables, "layouts.toml")
+        except CaseError:
+            continue  # a layout that has not this lattice
+        run_case(case, tmp_path / layout)
+        texts.append((tmp_path / layout / "flow_rate_0.csv").read_text())
+    assert len(texts) >= 2
+    assert len(set(texts)) == 1
+    last = {
+        name: values[-1] for name, values in read_table(tmp_path / "ab/flow_rate_0.csv").items()
+    }
+    assert last["volume_flow_a"] / last["mean_velocity_a"] == pytest.approx(
+        # cells with their centre in the disc, of which the body covers 3 x 2
+        sum((y - 3) ** 2 + (z - 2) ** 2 <= 2.6**2 for y in np.arange(6) + 0.5
+            for z in np.arange(4) + 0.5) - 3 * 2
+    )  # fmt: skip
+
+
 def test_a_fluid_at_rest_has_no_total_pressure(tmp_path):
     still = [{"name": "bounce_back", "where": ["x-", "x+", "y-", "y+"]}]
     tables = channel(boundary=still, initial={}, run={"steps": 2})
@@ -113,9 +158,13 @@ def test_cells_of_a_disc_are_those_with_their_centre_inside():
         ({"centre": [3]}, "a disc requires centre and radius"),
         ({"centre": [3, 3], "radius": 2}, "centre: found a point of 2 coordinates; allowed: y"),
         ({"rectangle": [[0], [2]], "centre": [3], "radius": 2}, "give rectangle, or centre"),
+        ({"centre": [], "radius": 2}, "centre: found a point of 0 coordinates; allowed: y"),
+        ({"rectangle": [[], []]}, "rectangle: found a point of 0 coordinates; allowed: y"),
         ({"centre": [4], "radius": 0.4}, "contains no centre of a cell"),
+        ({"centre": [-1e300], "radius": 1e299}, "contains no centre of a cell"),
         ({"label": "out"}, "two have the label 'out'"),
         ({"label": "inlet"}, "between: found 'in'; allowed: inlet, out"),
+        ({"label": "drop"}, "two columns have the name 'pressure_drop', because of labels"),
     ],
 )
 def test_mistakes_are_named(change, message):
@@ -132,3 +181,49 @@ def test_a_plane_in_a_solid_is_refused(tmp_path):
     tables["boundary"] = [{"name": "bounce_back", "where": ["x-", "x+", "y-", "y+"]}]
     with pytest.raises(CaseError, match="plane 'in' has no fluid cell"):
         rows(tmp_path, tables)
+
+
+def test_labels_of_scalars_that_make_two_columns_of_one_name_are_refused():
+    """mean_velocity_in is the mean velocity, mean_T_a_in the mean of T_a, or of T at a_in."""
+    for label in ("velocity", "T_a"):
+        tables = flow("D3Q19", **setting("body", 3))
+        (scalar,) = tables["scalar"]
+        planes = [{"label": each, "normal": "x", "position": 1} for each in ("in", "a_in")]
+        output = {"name": "flow_rate", "every": 4, "plane": planes}
+        both = [scalar, scalar | {"label": label}]
+        with pytest.raises(CaseError, match="two columns have the name 'mean_"):
+            parse_case(tables | {"output": [output], "scalar": both}, "labels.toml")
+
+
+def test_a_plane_is_not_compared_with_itself():
+    output = OUTPUT | {"between": ["in", "in"]}
+    with pytest.raises(CaseError, match="between: found 'in' twice; allowed: two different planes"):
+        parse_case(channel(output=[output]), "channel.toml")
+
+
+def test_flows_and_pressures_are_drawn_with_their_means(tmp_path):
+    """In SI with [units]; the exact drop of pressure is within the error, or 1e-3 of it."""
+    pytest.importorskip("matplotlib")
+    units = {"cell": 0.001, "step": 0.002, "density": 1000.0}
+    output = OUTPUT | {"every": 20}
+    for name, more in (("lattice", {}), ("si", {"units": units})):
+        folder = tmp_path / name
+        run_case(parse_case(channel(output=[output], **more), "channel.toml"), folder)
+        figures, lines = of_tables(pyplot(), open_run(folder), None)
+        figure = figures["flow_rate_0"]
+        labels = [axis.get_ylabel() for axis in figure.axes]
+        assert len(labels) == 6
+        flow_unit, pressure = {
+            "lattice": ("cells^2/step", "rho_0 cells^2/step^2"), "si": ("m^2/s", "Pa")
+        }[name]  # fmt: skip
+        assert labels[0] == f"volume flow\n({flow_unit})"
+        assert labels[3] == f"pressure drop\n({pressure})"
+        assert labels[5] == "loss coefficient\n(1)"
+        assert [line.get_label() for line in figure.axes[0].lines] == ["in", "out"]
+        (line,) = [each for each in lines if each.startswith("flow_rate_0: pressure_drop = ")]
+        value = float(line.split(" = ")[1].split()[0])
+        assert value == pytest.approx(DROP * (250 if more else 1), rel=2e-3)
+        assert f" {pressure} (mean of the last half of the time)" in line
+        titles = [each.title for each in curves_of(folder)]
+        assert "flow_rate_0: total_pressure_drop" in titles
+        assert "flow_rate_0: loss_coefficient" in titles

@@ -114,6 +114,15 @@ def test_mistakes_in_the_number_of_a_body_are_named(change, message):
     assert message in str(error.value)
 
 
+@pytest.mark.parametrize("label", ["volume", "dissipation", "y-"])
+def test_a_body_with_the_name_of_another_column_is_refused(label):
+    """nusselt_volume would be twice in the first line of the file, which nothing could read."""
+    tables = plate(label=label)
+    tables["body"][0]["label"] = label
+    with pytest.raises(CaseError, match=f"body: found '{label}', and nusselt_{label} is that of"):
+        parse_case(tables, "plate.toml")
+
+
 def test_a_restart_does_not_show(tmp_path):
     outputs = {"every": 2}
     for name, stops in {"whole": [6], "parts": [4, 6]}.items():

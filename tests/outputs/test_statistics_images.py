@@ -8,6 +8,7 @@ from support.host_samples import by_vtk
 from mpilbm.case.case import parse_case
 from mpilbm.parallel.ranks import Serial
 from mpilbm.run.run import run
+from mpilbm.view.results.tables import read_table
 
 SIZES = {2: [6, 5], 3: [6, 5, 4]}
 
@@ -43,6 +44,8 @@ def test_an_image_holds_the_fields_of_the_plain_file(tmp_path, D, average):
     with h5py.File(tmp_path / f"{name}.h5") as file:
         shape = found["rho"].shape
         assert np.array_equal(found["rho"].ravel(), file["rho"][()].ravel())
+        assert np.array_equal(found["pressure"].ravel(), file["pressure"][()].ravel())
+        assert file["pressure"][()] == pytest.approx((file["rho"][()] - 1) / 3, abs=1e-12)
         assert np.array_equal(found["u"][..., :D].ravel(), file["u"][()].ravel())
         assert not found["u"][..., D:].any()
         pairs = list(file.attrs["reynolds_stress"])
@@ -73,3 +76,17 @@ def test_only_the_files_that_are_wanted(tmp_path):
         "statistics_xz_000000004.h5",
         "statistics_yz_000000004.vtkhdf",
     ]
+
+
+def test_the_mean_pressure_is_in_pascal(tmp_path):
+    """p = cs2 (rho - rho_0) in the table, in lattice units and in SI."""
+    units = {"cell": "2 mm", "step": "1 ms", "density": "1000 kg/m^3"}
+    run(flow(2, ["x"], units=units), Serial(), tmp_path)
+    table = read_table(tmp_path / "statistics_y_000000004.csv")
+    lattice = table["pressure (rho_0 cells^2/step^2)"]
+    assert lattice == pytest.approx((table["rho"] - 1) / 3, abs=1e-12)
+    assert abs(lattice).max() > 1e-7
+    assert table["pressure (Pa)"] == pytest.approx(lattice * 1000 * 2**2, rel=1e-12)
+    with h5py.File(tmp_path / "statistics_y_000000004.h5") as file:
+        assert file["pressure"].attrs["unit"] == "Pa"
+        assert np.array_equal(file["pressure"][()], lattice)

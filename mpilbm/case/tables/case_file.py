@@ -31,7 +31,8 @@ class Steady(Parameters):
     The change is |u - u_previous| / |u| over the fluid cells, or |k - k_previous| / |k| of the
     number k of the output that `of` names, such as the permeability. With `by = "error"` a flow
     that oscillates ends, too: the standard error of the mean of k over the second half of all
-    comparisons, relative to this mean, is below the tolerance, 0.01 for a drag known to 1 %.
+    comparisons, relative to this mean, is below the tolerance, 0.01 for a drag known to 1 %. Of
+    several numbers, such as the drag of each body, the largest change or error counts.
     """
 
     every: Annotated[Size, STEPS] = Field(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from mpilbm.core.errors import CommandError
+from mpilbm.outputs.core.averages import last_half
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -210,11 +211,6 @@ class Range(NamedTuple):
     def note(self) -> str:
         """`3 of 80 points outside`, or "" if all points are shown."""
         return f"{self.outside} of {self.points} points outside" if self.outside else ""
-
-
-def last_half(time: np.ndarray) -> slice:
-    """The rows in the last half of the time."""
-    return slice(int(np.searchsorted(time, (time[0] + time[-1]) / 2)), None)
 
 
 def shown_range(time: np.ndarray, curves: Sequence[np.ndarray]) -> Range | None:

@@ -14,7 +14,15 @@ from pydantic import Field, field_validator
 from mpilbm import __version__
 from mpilbm.case.case import Case
 from mpilbm.core.quantity import STEPS
-from mpilbm.core.units import FIELDS, LATTICE_UNIT, VELOCITY, counted, field_unit
+from mpilbm.core.units import (
+    FIELDS,
+    LATTICE_UNIT,
+    PRESSURE,
+    VELOCITY,
+    counted,
+    field_unit,
+    lattice_text,
+)
 from mpilbm.model.findings import SERIOUS, WARNING, Finding
 from mpilbm.outputs import Output
 from mpilbm.outputs.images import part as parts
@@ -157,6 +165,27 @@ def image(head: Head, components: Shapes, unit: UnitOf) -> SampleFile:
     return SampleFile("vtkhdf", describe, targets)
 
 
+def pressure(case: Case, rho: np.ndarray) -> np.ndarray:
+    """cs2 (rho - rho_0), the pressure relative to that at rho_0 = 1."""
+    return float(case.lattice.cs2) * (rho - 1)
+
+
+def with_pressure(case: Case, file: SampleFile) -> SampleFile:
+    """The file with its datasets of the field `pressure` made of those of rho."""
+    made = {
+        path: Target("rho", partial(_of_pressure, case, target.made))
+        for path, target in file.targets.items()
+        if target.field == "pressure"
+    }
+    return file._replace(targets=file.targets | made)
+
+
+def _of_pressure(
+    case: Case, made: Callable[[np.ndarray], np.ndarray], rho: np.ndarray
+) -> np.ndarray:
+    return made(pressure(case, rho))
+
+
 def _component(data: np.ndarray, shape: tuple[int, ...], unit: float, k: int) -> np.ndarray:
     """Component k of a field in planes (n, rows, nx), times its unit."""
     return data[..., k].reshape(shape) * unit
@@ -179,7 +208,10 @@ def write_table(path: Path, head: Head, fields: dict[str, np.ndarray]) -> None:
         "rho": (["rho"], ""),
         "u": ([f"u_{axis}" for axis in axes], " (cells/step)"),
         "reynolds_stress": (stress, " (cells^2/step^2)"),
+        "pressure": (["pressure"], f" ({lattice_text(PRESSURE)})"),
     }
+    if head.case.single_fluid:
+        fields = fields | {"pressure": pressure(head.case, fields["rho"])}
     for name, shape in head.case.in_samples.components.items():
         of = [f"{name}_{axis}" for axis in axes] if shape else [name]
         names.setdefault(name, (of, ""))

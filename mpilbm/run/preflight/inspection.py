@@ -20,6 +20,7 @@ from mpilbm.core.units import mach, reynolds
 from mpilbm.model.collision_label import parts_of
 from mpilbm.model.findings import SERIOUS, WARNING, Finding, in_order
 from mpilbm.model.limits import FAST, SEVERITY, of_fluid
+from mpilbm.outputs.core.averages import LEAST
 from mpilbm.physics.boundary_capabilities import FaceFlow
 from mpilbm.run.preflight import driven_flow
 from mpilbm.solids import geometry_findings
@@ -246,8 +247,23 @@ def shapes(seen: Inspected) -> Iterator[Finding]:
             yield from body.shape.findings(seen.case, f"body.{body.label}.shape", flow)
 
 
+def errors_of_means(seen: Inspected) -> Iterator[Finding]:
+    """`run.steady` by the error of a mean in a run with too few comparisons."""
+    run = seen.case.run
+    steady, needed = run.steady, 2 * LEAST
+    if steady is not None and steady.by == "error" and run.steps // steady.every + 1 < needed:
+        text = (
+            f"found {steady.every}: the run compares {run.steps // steady.every + 1} times, and an "
+            f"error is known after {needed} times only, so that the run does not end earlier; set "
+            f"every below {run.steps / (needed - 1):.3g}, or run.steps above "
+            f"{(needed - 1) * steady.every:,}"
+        )
+        yield Finding(WARNING, "run.steady.every", text)
+
+
 CHECKS = (
     driven_speeds,
+    errors_of_means,
     verdicts,
     initial_speeds,
     densities,

@@ -1,20 +1,28 @@
-"""Curves of tables over time: monitor, forces with mean, rms and Strouhal number, probes, …"""
+"""Curves of tables over time: monitor, permeability, Nusselt numbers, residuals, probes, …"""
 
 import re
 from collections.abc import Callable
-from math import sqrt
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mpilbm.core.units import counted, lattice_text, si_text
-from mpilbm.outputs.body_forces import BodyForces
-from mpilbm.outputs.drawing import last_half, show_range
+from mpilbm.core.units import lattice_text, si_text
+from mpilbm.outputs.drawing import show_range
 from mpilbm.outputs.monitor import dimensions_of, si_columns
 from mpilbm.outputs.nusselt import supplied
-from mpilbm.storage.csv_log import COEFFICIENTS, short
-from mpilbm.view.plot import COLOURS, SINGLE, over_time, panels, plain_logarithms
-from mpilbm.view.plot.frequencies import Oscillation, oscillation
+from mpilbm.view.plot import (
+    COLOURS,
+    SINGLE,
+    Drawn,
+    colours,
+    mean_lines,
+    over_time,
+    panels,
+    plain_logarithms,
+    time_of,
+)
+from mpilbm.view.plot.flow_rates import flow_rate_figure
+from mpilbm.view.plot.forces import forces_figure
 from mpilbm.view.plot.slices import FIELD_UNITS
 from mpilbm.view.results import Run
 from mpilbm.view.results.tables import Table
@@ -25,11 +33,9 @@ if TYPE_CHECKING:
 
 MONITOR = 3.3, 2.3  # inches of a panel
 MOST_CURVES = 8
-ROUND_OFF = 1e-6  # of the force; its components in float32 have this error
 TIMES = ("step", "time", "time_s")  # columns that are not drawn
 
 Columns = dict[str, np.ndarray]
-Drawn: TypeAlias = "tuple[Figure | None, list[str]]"  # a figure, if there is one, and lines of text
 
 
 def of_tables(plt: Any, run: Run, across: int | None) -> "tuple[dict[str, Figure], list[str]]":
@@ -43,9 +49,10 @@ def of_tables(plt: Any, run: Run, across: int | None) -> "tuple[dict[str, Figure
                 figures |= monitor_figures(plt, dict(table))
             elif table.rows > 1:
                 figures[name] = monitor_figure(plt, dict(table), run.title, across)
-        elif draw := FIGURES.get(name.partition("_")[0]):
-            figures[name], lines = draw(plt, run, name)
-            sentences += lines
+        for first, draw in FIGURES.items():
+            if f"{name}_".startswith(f"{first}_"):
+                figures[name], lines = draw(plt, run, name)
+                sentences += lines
     return {name: figure for name, figure in figures.items() if figure is not None}, sentences
 
 
@@ -126,110 +133,7 @@ def _draw(
         axis.legend()
 
 
-# ------------------------------------------------------------------------------------- forces
-
-
-def forces_figure(plt: Any, run: Run, name: str) -> Drawn:
-    """The coefficients, or the force, over time, and a line of text for each; None without rows.
-
-    Across the flow the text has the frequency, if the signal has one, see `oscillation`.
-    """
-    table, label = run.table(name), name.removeprefix("forces_")
-    if table.rows < 2:
-        return None, []
-    names = [column for column in table if short(column) in COEFFICIENTS]
-    forces = [column for column in table if column.startswith("force_")]
-    names = names or [column for column in forces if ("(" in column) != ("time_s" in table)]
-    time, unit = _time(run, table)
-    half = last_half(time)
-    height = 2.2 * len(names) + 0.7
-    figure, axes = over_time(plt, f"{run.title}: {label}", unit, len(names), (7, height))
-    scale, output, sentences = _strouhal_scale(run, label), _forces_of(run, label), []
-    along = ""  # the axis of the flow, if it is known
-    if output is not None and output.velocity is not None:
-        along = "xyz"[int(np.abs(output.velocity).argmax())]
-    size = sqrt(sum(np.square(table[column][half]).mean() for column in names))
-    for axis, column, colour in zip(axes, names, COLOURS, strict=False):
-        values, shown = table[column], _plain(column)
-        axis.plot(time, values, color=colour, linewidth=1.2)
-        mean, rms = values[half].mean(), values[half].std()
-        axis.axhline(mean, color="0.3", linewidth=0.8, linestyle="--")
-        axis.axvspan(time[half][0], time[-1], color="0.5", alpha=0.08)
-        text = f"mean {mean:.5g}, rms {rms:.3g}"
-        if max(abs(mean), rms) < ROUND_OFF * size:
-            text += f", 0 within round-off (below {ROUND_OFF:g} of the force)"
-        # sound waves dominate the spectrum of the drag
-        drag = along and (short(column) == "c_d" or f"force_{along}" in column)
-        found = None if drag else oscillation(time[half], values[half], size)
-        if found is not None:
-            text += ", " + _frequency(found, scale, unit)
-        axis.set(ylabel=shown)
-        axis.set_title(f"last half: {text}", fontsize=9)
-        show_range(axis, time, [values])
-        sentences.append(f"{label}: {shown}: {text} (last half of the rows)")
-    return figure, sentences
-
-
-def _frequency(found: Oscillation, scale: "Scale | None", unit: str) -> str:
-    """The frequency in words, as Strouhal number f L / U if its scale is known."""
-    periods, value, error = counted(found.periods, "period"), found.frequency, found.error
-    if scale is None:
-        per = "step" if unit == "steps" else unit
-        return f"frequency {value:.5g} ± {error:.1g} per {per} ({periods})"
-    number = f"{value * scale.time:.5g} ± {error * scale.time:.1g}"
-    return f"Strouhal number {number} ({periods}, L = {scale.length:.5g} cells)"
-
-
-def _plain(name: str) -> str:
-    """The name of a column with its unit, as a label of an axis."""
-    if found := re.fullmatch("(force)_([xyz])_(.*)", name):
-        return f"{found[1]} {found[2]} ({si_text(found[3])})"
-    return name.replace("_", " ", 1) if "(" in name else name
-
-
-class Scale(NamedTuple):
-    """The length L in cells, and the time L / U in the unit of the figure: St = f L / U."""
-
-    length: float
-    time: float
-
-
-def _strouhal_scale(run: Run, label: str) -> Scale | None:
-    """The scale of a Strouhal number; None if it is unknown, as in results of earlier versions.
-
-    L: that of `BodyForces.lengths`, which the run has recorded.
-    """
-    output, lengths = _forces_of(run, label), run.summary.get("lengths")
-    length = lengths.get(label) if isinstance(lengths, dict) else None
-    if output is None or output.velocity is None or not isinstance(length, int | float):
-        return None
-    speed = sqrt(sum(v * v for v in output.velocity))
-    if not length or not speed:
-        return None
-    return Scale(length, length / speed * (run.units.step if run.units else 1.0))
-
-
-def _forces_of(run: Run, label: str) -> BodyForces | None:
-    """The output that writes the forces on a body."""
-    case = run.case
-    for output in case.outputs:
-        if output.name == "body_forces":
-            labels = [case.bodies[k].label for k in output.bodies(case)]
-            if label in labels:
-                return output
-    return None
-
-
 # ------------------------------------------------------------------------------- other tables
-
-
-def _time(run: Run, table: Table) -> tuple[np.ndarray, str]:
-    """The times of the rows, in s if the run is in SI, else in steps."""
-    if "time_s" in table:
-        return table["time_s"], "s"
-    if run.units is not None:
-        return table["step"] * run.units.step, "s"
-    return table["step"].astype(float), "steps"
 
 
 def permeability_figure(plt: Any, run: Run, name: str = "permeability") -> Drawn:
@@ -246,7 +150,7 @@ def permeability_figure(plt: Any, run: Run, name: str = "permeability") -> Drawn
     text = _permeability_text(table, driven)
     if table.rows < 2:
         return None, [text]
-    time, label = _time(run, table)
+    time, label = time_of(run, table)
     values = table[f"k_{driven}{suffix}"]
     figure, (axis,) = over_time(plt, run.title, label, 1, SINGLE)
     axis.plot(time, values, color=COLOURS[0], label=f"k_{driven}, last: {values[-1]:.5g} {unit}")
@@ -282,24 +186,24 @@ def nusselt_figure(plt: Any, run: Run, name: str) -> Drawn:
             break
     if table.rows < 2 or not shown:
         return None, []
-    time, label = _time(run, table)
+    time, label = time_of(run, table)
     figure, (axis,) = over_time(plt, run.title, label, 1, SINGLE)
-    for column, colour in zip(shown, COLOURS, strict=False):
+    for column, colour in zip(shown, colours(len(shown)), strict=True):
         text = f"{column.removeprefix('nusselt_')}, last: {table[column][-1]:.5g}"
         axis.plot(time, table[column], color=colour, label=text)
     axis.set(ylabel="Nusselt number")
     show_range(axis, time, [table[column] for column in shown])
     axis.legend(fontsize=8)
-    return figure, []
+    return figure, mean_lines(name, table["step"], {each: table[each] for each in shown})
 
 
 def residual_figure(plt: Any, run: Run, name: str) -> Drawn:
     """The relative change that run.steady compares, over time, with its tolerance."""
     table, steady = run.table(name), run.case.run.steady
     column = next((each for each in table if each not in TIMES), None)
-    if table.rows < 2 or column is None:
+    if table.rows < 2 or column is None or not np.isfinite(table[column]).any():
         return None, []
-    time, label = _time(run, table)
+    time, label = time_of(run, table)
     figure, (axis,) = over_time(plt, run.title, label, 1, SINGLE)
     axis.semilogy(time, table[column], color=COLOURS[0], marker=".", linewidth=1.2)
     if steady is not None:
@@ -321,7 +225,7 @@ def probe_figure(plt: Any, run: Run, name: str) -> Drawn:
     fields = [key for key in table if key not in TIMES]
     if table.rows < 2 or not fields or table.path.suffix == ".csv":
         return None, []
-    time, label = _time(run, table)
+    time, label = time_of(run, table)
     height = 2.2 * len(fields) + 0.7
     figure, axes = over_time(plt, f"{run.title}: {name}", label, len(fields), (7, height))
     for axis, field in zip(axes, fields, strict=True):
@@ -338,9 +242,10 @@ def probe_figure(plt: Any, run: Run, name: str) -> Drawn:
     return figure, []
 
 
-# The first part of the name of a table -> its figure.
+# The first words of the name of a table -> its figure.
 FIGURES: dict[str, Callable[[Any, Run, str], Drawn]] = {
     "forces": forces_figure,
+    "flow_rate": flow_rate_figure,
     "permeability": permeability_figure,
     "nusselt": nusselt_figure,
     "steady": residual_figure,

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from math import inf, isfinite, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from mpilbm.core.printable import one_line
 from mpilbm.outputs.core.summary import RUNNING
 from mpilbm.outputs.core.tables import read
 from mpilbm.outputs.drawing import shown_range
+from mpilbm.outputs.flow_rate import DIFFERENCES
 from mpilbm.storage.csv_log import COEFFICIENTS, short
 from mpilbm.storage.directory import STEADY, SUMMARY
 from mpilbm.storage.tables import BEFORE
@@ -153,9 +155,13 @@ def look(folder: Path) -> Shown:
 
 
 def curves_of(folder: Path) -> Iterator[Curve]:
-    """The curves of the residual, the monitor, the forces and the probes of a run."""
-    several = sorted(folder.glob("forces_*.csv")) + sorted(folder.glob("probe_*.csv"))
-    for path in (folder / STEADY, folder / "monitor.csv", *several):
+    """The curves of the residual, the monitor, forces, flow rates and probes of a run."""
+    several = [*map(folder.glob, ("forces_*.csv", "flow_rate_*.csv", "probe_*.csv"))]
+    for path in (
+        folder / STEADY,
+        folder / "monitor.csv",
+        *chain.from_iterable(map(sorted, several)),
+    ):
         header, rows = table(path)
         if not len(rows) or re.search(BEFORE, path.stem):
             continue
@@ -191,6 +197,8 @@ def _chosen(file: str, header: list[str]) -> list[str]:
     if file.startswith("forces_"):
         coefficients = [name for name in names if short(name) in COEFFICIENTS]
         return coefficients or [name for name in names if name.startswith("force_")][:2]
+    if file.startswith("flow_rate_"):
+        return [name for name in DIFFERENCES if name in names] or names[:1]
     return names[:2]
 
 

@@ -69,7 +69,8 @@ def test_faces_without_a_given_value_have_no_nusselt_number(tmp_path, sides, out
     run_case(parse_case(heated(sides, **output), "box.toml"), tmp_path)
     plt, run = pyplot(), open_run(tmp_path)
     (name,) = [each for each in run.tables if each.startswith("nusselt")]
-    figure, _ = nusselt_figure(plt, run, name)
+    figure, lines = nusselt_figure(plt, run, name)
+    assert [line.split()[1].removeprefix("nusselt_") for line in lines] == shown
     labels = [line.get_label().partition(",")[0] for line in figure.axes[0].lines]
     assert labels == shown
     assert "nusselt_y+" in run.table(name) or output.get("axis", "x") == "x"  # the file has all

@@ -9,11 +9,11 @@ from support.image_cases import tables
 from mpilbm import Simulation, open_run
 from mpilbm.case.case import parse_case
 from mpilbm.cli import cli
-from mpilbm.outputs.drawing import last_half
+from mpilbm.outputs.core.averages import last_half
+from mpilbm.view.plot.forces import forces_figure
 from mpilbm.view.plot.frequencies import oscillation
 from mpilbm.view.plot.pictures import pyplot
 from mpilbm.view.plot.time_series import (
-    forces_figure,
     monitor_figure,
     permeability_figure,
 )

@@ -206,7 +206,7 @@ def test_a_run_of_a_program_with_functions_and_arrays(tmp_path):
 
 
 def test_the_strouhal_number_uses_the_recorded_length(moved):
-    from mpilbm.view.plot.time_series import Scale, _strouhal_scale
+    from mpilbm.view.plot.forces import Scale, _strouhal_scale
 
     run = mpilbm.open_run(moved)
     assert _strouhal_scale(run, "ball") == pytest.approx(Scale(4.0, 4.0 / 0.02 * 1e-3))

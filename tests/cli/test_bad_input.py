@@ -184,7 +184,7 @@ def test_directory_of_a_run_that_goes_on(folder):
             assert_reported(*ranks(2), 2, sentence)
         finally:
             running.send_signal(signal.SIGTERM)
-            errors = running.communicate(timeout=60)[1].decode()
+            errors = running.communicate(timeout=200)[1].decode()
     assert_reported(
         running.returncode, errors, 4, r"stopped at step \d+ by SIGTERM; continue from .*--restart"
     )

@@ -53,7 +53,7 @@ def test_commands_read_and_write_utf8_in_any_locale(locale, tmp_path):
             env=locale,
             capture_output=True,
             stdin=subprocess.DEVNULL,
-            timeout=100,
+            timeout=200,
         )
         assert done.returncode == 0, f"{command}: {done.stderr.decode(errors='replace')}"
         assert b"Traceback" not in done.stderr, command

@@ -36,7 +36,7 @@ def call(folder: Path, *words: str) -> subprocess.CompletedProcess:
         [sys.executable, "-m", "mpilbm", *words],
         cwd=folder,
         encoding="utf-8",
-        timeout=60,
+        timeout=200,
         capture_output=True,
         env=launcher.without_launcher() | {"PYTHONPATH": path},
     )

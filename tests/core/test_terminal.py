@@ -65,7 +65,7 @@ def shell(command, script=RUN, **more):
         env=launcher.without_launcher() | {"PYTHONPATH": os.pathsep.join(sys.path)} | more,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=200,
         stdin=subprocess.DEVNULL,
     )
     return done.returncode, done.stdout, done.stderr

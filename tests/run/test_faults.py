@@ -166,7 +166,7 @@ def test_a_signal_to_the_launcher_ends_all_ranks_with_code_4(tmp_path):
             assert process.poll() is None
             time.sleep(0.05)
         process.send_signal(signal.SIGUSR1)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=200)
     finally:
         process.kill()
     assert process.returncode == summary(tmp_path)["exit_code"] == 4

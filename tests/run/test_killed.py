@@ -73,7 +73,7 @@ def child(**values):
         "MPILBM_CACHE_DIR": str(cache.directory()),
         "PYTHONPATH": os.pathsep.join(sys.path),
     }
-    return subprocess.run([sys.executable, "-c", text], env=environment, timeout=100).returncode
+    return subprocess.run([sys.executable, "-c", text], env=environment, timeout=200).returncode
 
 
 def numbers(path):

@@ -145,7 +145,7 @@ def signalled(folder, name="", **streams):
 
 def test_sigterm_before_the_first_step_ends_the_process(tmp_path):
     with signalled(tmp_path, "SIGTERM") as process:
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=200)
     assert process.returncode == 128 + signal.SIGTERM
     assert errors.splitlines()[-1] == "mpilbm: error: ended by SIGTERM before the first step"
     assert not (tmp_path / "out").exists()

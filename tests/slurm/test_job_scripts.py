@@ -53,7 +53,7 @@ exit "$code"
 
 
 def command(*words) -> str:
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

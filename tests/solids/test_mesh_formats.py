@@ -249,7 +249,7 @@ def test_named_files_are_not_opened(tmp_path):
     (tmp_path / "a.ply").write_bytes(ply)
     (tmp_path / "case.toml").write_text(CASE)
     done = subprocess.run([sys.executable, "-m", "mpilbm", "check", "case.toml"], text=True,
-                          cwd=tmp_path, capture_output=True, timeout=60)  # fmt: skip
+                          cwd=tmp_path, capture_output=True, timeout=200)  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "512 cells" in done.stdout
     assert "64 cells" in done.stdout

@@ -258,7 +258,7 @@ def test_a_compressed_file_is_decompressed_once(tmp_path, monkeypatch):
 
 def test_the_optional_packages_are_imported_when_needed():
     text = "import sys, mpilbm.solids.shapes.voxels; print(*{'tifffile', 'PIL'} & {*sys.modules})"
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=200)
     assert (done.returncode, done.stdout.strip()) == (0, "")
 
 

@@ -196,7 +196,7 @@ def test_what_snapshots_cost_is_measured(tmp_path):
         capture_output=True,
         text=True,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-        timeout=120,
+        timeout=200,
     )
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "loss.json").read_text())

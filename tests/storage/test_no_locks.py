@@ -49,7 +49,7 @@ def mpilbm(tmp_path):
         done = subprocess.run(
             [sys.executable, "-m", "mpilbm", *words],
             cwd=tmp_path,
-            timeout=100,
+            timeout=200,
             env=launcher.without_launcher() | variables,
             capture_output=True,
             encoding="utf-8",

@@ -54,7 +54,7 @@ def require_readable(page: Path, folder: Path, width: int, dark: bool, images: i
         [str(CHROMIUM), *FLAGS, *scheme, "--allow-file-access-from-files",
          f"--window-size={width},1000",
          f"--user-data-dir={folder / 'profile'}", "--dump-dom", f"file://{frame}"],
-        capture_output=True, text=True, timeout=100,
+        capture_output=True, text=True, timeout=200,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "CONSOLE" not in done.stderr, done.stderr

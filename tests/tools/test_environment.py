@@ -26,7 +26,7 @@ def test_a_compiler_that_does_not_compile_is_none(tmp_path, working, extra, expe
         (tmp_path / name).write_text(f"#!/bin/sh\nexit {int(name not in working)}\n")
         (tmp_path / name).chmod(0o700)
     command = ["bash", "-c", NEEDED, "bash", str(tmp_path), extra]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr
     assert f"{ROOT}{expected}" in done.stdout.splitlines()
 
@@ -46,7 +46,7 @@ def test_tcc_is_installed_where_root_may(tmp_path, user, code):
         (tmp_path / name).chmod(0o700)
     text = "source tools/environment.sh; PATH=$1:$PATH; tiny_compiler"
     command = ["bash", "-c", text, "bash", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200)
     assert done.returncode == code, done.stderr
     calls = tmp_path / "apt-get.calls"
     assert calls.exists() == (code == 0)
@@ -56,6 +56,6 @@ def test_tcc_is_installed_where_root_may(tmp_path, user, code):
 
 def test_the_help_of_the_tests_needs_no_environment(tmp_path):
     command = ["bash", ROOT / "tools" / "test", "--help"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0
     assert "tools/test --quick" in done.stdout

@@ -33,7 +33,7 @@ SCRIPTS = [
 
 
 def checked(*command):
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200)
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
@@ -311,7 +311,7 @@ def test_the_job_of_mpirun_passes_the_signal_on(slurm, signalled):
             assert job.poll() is None
             time.sleep(0.05)
         job.send_signal(signal.SIGUSR1)
-    said, _ = job.communicate(timeout=120)
+    said, _ = job.communicate(timeout=200)
     assert job.returncode == (4 if signalled else 0), said
     assert ("--restart auto" in said) == signalled
     assert summary(folder / "small.out")["status"] == ("stopped" if signalled else "done")

@@ -217,4 +217,4 @@ def call(*arguments, cwd):
     tool = [sys.executable, str(ROOT / "tools/mutation_check"), "--root", ".", "--package", "tiny"]
     command = [*tool, "--faults", "2", "--seed", "1", *arguments]
     env = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # pytest starts faster
-    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=200)

@@ -97,12 +97,12 @@ def test_the_command_prints_file_line_word_and_suggestion(tmp_path):
     (tmp_path / "b.bin").write_text(AGAIN)
     done = subprocess.run(
         [sys.executable, ROOT / "tools" / "words", file, tmp_path / "b.bin"],
-        capture_output=True, text=True, timeout=60, env=os.environ,
+        capture_output=True, text=True, timeout=200, env=os.environ,
     )  # fmt: skip
     assert done.returncode == 1
     assert done.stdout == f"{file}:3: {AGAIN} -> again\n"
     file.write_text("# One\n")
-    done = subprocess.run([sys.executable, ROOT / "tools" / "words", file], timeout=60)
+    done = subprocess.run([sys.executable, ROOT / "tools" / "words", file], timeout=200)
     assert done.returncode == 0
 
 

@@ -323,7 +323,7 @@ def test_gpu_check_measures_with_it(tmp_path):
         [sys.executable, str(ROOT / "tools/gpu_check"), *options, "--json", str(file)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=200,
     )
     assert done.returncode == 0, done.stderr
     assert "D3Q19 periodic ab float32/float32 8^3:" in done.stdout

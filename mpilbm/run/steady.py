@@ -7,6 +7,7 @@ from typing import Self
 
 import numpy as np
 
+from mpilbm.case.starts import last_ramp
 from mpilbm.case.tables.case_file import VELOCITY
 from mpilbm.case.tables.case_file import Steady as Settings
 from mpilbm.core.errors import NonFiniteError
@@ -100,7 +101,8 @@ class Watch:
         """At the end of a run: why it did not end as steady; "" if it did or need not."""
         if self.steady is None or self.steady.is_reached:
             return ""
-        return f", but not steady: {self.residual or 'the flow was not compared twice'}"
+        rises = f", but a ramp ends at step {self.steady.from_step}" * self.steady.rises
+        return f", but not steady: {self.residual or 'the flow was not compared twice'}{rises}"
 
     def close(self) -> None:
         """Close the file of the residuals."""
@@ -194,6 +196,9 @@ class ErrorOfMean:
 class Steady:
     """Compares the flow every `every` steps, and ends the run when it changes too little.
 
+    A flow whose velocities or forces still rise is not steady: with ramps the run ends at step
+    `from_step`, the end of the last one, or later; `rises`: whether the last comparison was before.
+
     `residual`: the last relative change, None before the first comparison, or with `by = "error"`
     the relative error of the mean; `what`: of which quantity. With an output folder rank 0 writes
     `steady.csv`: step, time, residual; with [units] also time_s.
@@ -202,7 +207,7 @@ class Steady:
     def __init__(self, context: Context, settings: Settings):
         self.context, self.every, self.tolerance = context, settings.every, settings.tolerance
         self.residual: float | None = None
-        self.what = ""
+        self.what, self.rises, self.from_step = "", False, last_ramp(context.case)
         self._change: Callable[[], float | None] = ChangeOfVelocity(context.solver, context.comm)
         if settings.of != VELOCITY:
             output = next(each for each in context.case.outputs if each.name == settings.of)
@@ -222,11 +227,14 @@ class Steady:
     @property
     def is_reached(self) -> bool:
         """Whether the last relative change is below the tolerance; not a number is not."""
-        return self.residual is not None and self.residual < self.tolerance
+        if self.residual is None or self.rises:
+            return False
+        return self.residual < self.tolerance
 
     def reached(self, step: int) -> str:
         """Why the run may end, or "" if the flow still changes; collective."""
         ratio = self.residual = self._change()
+        self.rises = step < self.from_step
         if ratio is not None and self.context.keeps_files:
             on_root(self.context.comm, self._write, step, ratio)
         if not self.is_reached:

@@ -120,7 +120,7 @@ def _viscosity(case: Case) -> Iterator[str]:
         if not case.scalars:
             found, fix = shown(fluid.formula), _fix(case, fluid.formula)
             yield f"{key}: found {found}; allowed: a number{fix}"
-        elif collision.closure or not collision.local(case.lattice):
+        elif collision.closure or not collision.shear_rate:
             usable = [n for n in names("collisions") if find("collisions", n).shear_rate]
             yield (
                 f"{key}: found a formula; allowed with the collisions {', '.join(usable)}, "

@@ -60,11 +60,15 @@ def ramp_for(case: Case) -> int:
 
 
 def sound_stays(case: Case) -> float:
-    """How often sound of half the length of the box crosses it before it fades by exp(-1)."""
+    """How often the longest wave of sound crosses the box before it fades by exp(-1).
+
+    Half of its length is that of the box. Collisions without a rate of the bulk viscosity are taken
+    as those whose bulk viscosity is the shear viscosity.
+    """
     fluid, length = case.fluids[0], max(case.domain.size)
-    collision = fluid.collision
-    nu = collision.sound_viscosity(fluid.viscosity, case.lattice) if collision.bulk_rate else 0.0
-    rate = max(nu, 1e-300) * (pi / length) ** 2 / 2
+    nu, collision = fluid.viscosity, fluid.collision
+    damping = collision.sound_viscosity(nu, case.lattice) if collision.bulk_rate else 2 * nu
+    rate = damping * (pi / length) ** 2 / 2
     return sqrt(case.lattice.cs2) / (rate * length)
 
 

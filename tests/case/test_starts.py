@@ -23,14 +23,15 @@ BODY = [
 ]
 
 
-def flow(u=0.0, nu=1e-4, velocity=(0.05, 0.0), body=BODY, **inlet):
+def flow(u=0.0, nu=1e-4, velocity=(0.05, 0.0), body=BODY, collision="regularized", **inlet):
     ends = [
         {"name": "regularized", "where": ["x-"], "velocity": list(velocity)} | inlet,
         {"name": "zou_he", "where": ["x+"], "rho": 1.0},
         table("bounce_back", "y-", "y+", D=2),
     ]
     tables = closed("D2Q9", [40, 16], ends, body=body, initial={"rho": 1, "u": [u, 0.0]})
-    return parse_case(tables | {"fluid": {"viscosity": nu}}, "test.toml")
+    given = {"fluid": {"viscosity": nu}, "collision": {"name": collision}}
+    return parse_case(tables | given, "test.toml")
 
 
 def test_a_sudden_flow_past_a_body_is_reported_with_a_ramp():
@@ -54,8 +55,14 @@ def test_a_short_ramp_is_reported(body):
 
 @pytest.mark.parametrize(
     "change",
-    [{"ramp": 500}, {"velocity": ("0.05*t/(t + 9)", 0.0)}, {"body": []}, {"nu": 1.0}],
-    ids=["ramp", "formula", "no body", "sound fades"],
+    [
+        {"ramp": 500},
+        {"velocity": ("0.05*t/(t + 9)", 0.0)},
+        {"body": []},
+        {"nu": 1.0},
+        {"nu": 1.0, "collision": "trt"},
+    ],
+    ids=["ramp", "formula", "no body", "sound fades", "without a bulk rate"],
 )
 def test_other_starts_are_not(change):
     assert not list(sudden_starts(flow(**change)))

@@ -48,7 +48,7 @@ def test_check_counts_what_is_exact(case):
 
 
 def test_check_shows_ramps_and_sponges(case):
-    """The least relaxation time is that of the fluid, the largest that at the face."""
+    """Ramps in crossings of the box, and the largest relaxation time in a sponge."""
     settings = ["boundary.1.ramp=100", 'sponge=[{where = ["x+"], thickness = 4, viscosity = 0.5}]']
     loaded = load_case(case, settings)
     lines = {line.what: line for line in plan(loaded).sections["box"]}

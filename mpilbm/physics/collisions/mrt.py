@@ -46,6 +46,9 @@ DEFAULTS: dict[str, dict[str, Default]] = {
     },  # [Suga et al. 2015]
 }
 
+# rates that are s_nu on some lattice
+EQUAL = sorted({name for rates in DEFAULTS.values() for name, each in rates.items() if not each})
+
 
 def rate(moments: str) -> Any:
     """A field for the rate of these moments; None: the default of the lattice in DEFAULTS."""
@@ -118,9 +121,9 @@ class MRT(Collision):
         return rates
 
     def structure(self) -> dict[str, Any]:
-        """Also which rates are defaults: some of these are s_nu, also where that is local."""
-        usual = [name for name in self.numbers if getattr(self, name) is None]
-        return super().structure() | {"usual": usual}
+        """Also which rates are s_nu by default, also where that is local."""
+        equal = [name for name in EQUAL if getattr(self, name) is None]
+        return super().structure() | {"equal": equal}
 
     def local_rates(self, rates: Rates, omega: Expression) -> dict[str, Expression]:
         """s_nu = omega, and so are the rates whose default is s_nu.
@@ -128,8 +131,8 @@ class MRT(Collision):
         With the s_pi and s_xxyz of a thin fluid, waves grow on D3Q27 where it is viscous.
         """
         usual = next(each for each in DEFAULTS.values() if each.keys() == rates.keys() - {"s_nu"})
-        equal = [name for name, default in usual.items() if default is None]
-        follow = [name for name in equal if getattr(self, name) is None]
+        equal = (name for name in EQUAL if usual.get(name, 0) is None)
+        follow = (name for name in equal if getattr(self, name) is None)
         return {**rates, "s_nu": omega, **dict.fromkeys(follow, omega)}
 
     def relax(self, lattice: Lattice, d: Populations, **rates: Expression) -> list[Expression]:

@@ -10,7 +10,7 @@ from math import inf, pi, prod, sqrt
 from mpilbm.case.checks import from_objects, given_speeds, norm, problems_with
 from mpilbm.case.model import Case
 from mpilbm.case.scalars import given_values, viscosity_at_centre
-from mpilbm.case.starts import CROSSINGS, stopped_starts, sudden_starts
+from mpilbm.case.starts import CROSSINGS, late_ramps, stopped_starts, sudden_starts
 from mpilbm.case.velocity_bounds import net_inflow, outward_speed, speed_along
 from mpilbm.core.units import mach, tau_from_viscosity
 from mpilbm.model.findings import NOTE, SERIOUS, WARNING, Finding
@@ -306,6 +306,7 @@ CHECKS = (
     undamped_sound,
     sudden_starts,
     stopped_starts,
+    late_ramps,
     sixteen_bits,
     intrinsics,
     distances,

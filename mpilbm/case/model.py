@@ -1,9 +1,11 @@
 """The checked case: the object that all later parts of the program use."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from pydantic import SkipValidation
 
 from mpilbm.backends import Backend
@@ -11,7 +13,9 @@ from mpilbm.case.initial_fields import InitialFields
 from mpilbm.case.tables.case_file import Body, Run
 from mpilbm.case.tables.scalars import Buoyancy
 from mpilbm.codegen.program import OF
-from mpilbm.core.formulas.values import CellValue
+from mpilbm.core.formulas.parser import Formula
+from mpilbm.core.formulas.trees import Tree, numeric
+from mpilbm.core.formulas.values import CellValue, names_in
 from mpilbm.core.registry import Parameters
 from mpilbm.core.units import Units
 from mpilbm.layouts import Layout
@@ -260,11 +264,20 @@ class Case(BoundedLattice):
 
         Sponges add to the formula or the number of the case.
         """
-        fluid, added = self.fluids[0], [sponge.formula() for sponge in self.sponge]
-        if not fluid.formula and not added:
+        fluid = self.fluids[0]
+        if not fluid.formula and not self.sponge:
             return None
-        formula = " + ".join([f"({fluid.formula or repr(fluid.viscosity)})", *added])
-        return CellValue("nu", formula, self.dimensions, self.labels)
+        tree: Tree = fluid.viscosity
+        if fluid.formula:
+            tree = Formula(fluid.formula, (*names_in(self.dimensions), *self.labels)).tree
+        for sponge in self.sponge:
+            tree = "+", tree, sponge.tree
+        return CellValue("nu", tree, self.dimensions, self.labels)
+
+    def added_viscosity(self, places: Mapping[str, ArrayLike]) -> NDArray[np.float64] | float:
+        """What sponges add to the viscosity at points of the box: coordinates by axis, in cells."""
+        known = dict(zip(("nx", "ny", "nz"), self.domain.size, strict=False)) | dict(places)
+        return sum((numeric(sponge.tree, known) for sponge in self.sponge), start=0.0)
 
     @property
     def common_viscosity(self) -> float | None:

@@ -5,9 +5,12 @@ A change of the velocity by du within a step sends a wave of the pressure rho cs
 """
 
 from collections.abc import Iterator
-from math import ceil, hypot, log10, pi, sqrt
+from math import ceil, log10, pi, sqrt
 
 from mpilbm.case.model import Case
+from mpilbm.case.velocity_bounds import fastest
+from mpilbm.core.formulas.ramp import rise
+from mpilbm.core.formulas.values import CellValue
 from mpilbm.model.findings import NOTE, WARNING, Finding
 from mpilbm.physics.boundaries import Driven
 from mpilbm.physics.boundary_capabilities import FaceFlow
@@ -21,6 +24,26 @@ def inlets(case: Case) -> Iterator[tuple[str, Driven]]:
     for k, boundary in enumerate(case.boundaries):
         if isinstance(boundary, Driven) and boundary.face_flow is FaceFlow.GIVEN:
             yield f"boundary.{k}", boundary
+
+
+def ramps(case: Case) -> Iterator[tuple[str, int]]:
+    """The key and the steps of all ramps: of faces, bodies and forces."""
+    for key, boundary, _ in case.conditions():
+        if isinstance(boundary, Driven) and boundary.ramp:
+            yield f"{key}.ramp", boundary.ramp
+    for fluid in case.fluids:
+        if fluid.force and fluid.force.ramp:
+            yield f"{case.key(fluid, 'force')}.ramp", fluid.force.ramp
+
+
+def last_ramp(case: Case) -> int:
+    """The step at which the last ramp ends; 0 without a ramp."""
+    return max((steps for _, steps in ramps(case)), default=0)
+
+
+def crossings_in(case: Case, steps: int) -> float:
+    """How often sound crosses the longest side of the box in so many steps."""
+    return steps * sqrt(case.lattice.cs2) / max(case.domain.size)
 
 
 def ramp_for(case: Case) -> int:
@@ -37,11 +60,15 @@ def ramp_for(case: Case) -> int:
 
 
 def sound_stays(case: Case) -> float:
-    """How often sound of half the length of the box crosses it before it fades by exp(-1)."""
+    """How often the longest wave of sound crosses the box before it fades by exp(-1).
+
+    Half of its length is that of the box. Collisions without a rate of the bulk viscosity are taken
+    as those whose bulk viscosity is the shear viscosity.
+    """
     fluid, length = case.fluids[0], max(case.domain.size)
-    collision = fluid.collision
-    nu = collision.sound_viscosity(fluid.viscosity, case.lattice) if collision.bulk_rate else 0.0
-    rate = max(nu, 1e-300) * (pi / length) ** 2 / 2
+    nu, collision = fluid.viscosity, fluid.collision
+    damping = collision.sound_viscosity(nu, case.lattice) if collision.bulk_rate else 2 * nu
+    rate = damping * (pi / length) ** 2 / 2
     return sqrt(case.lattice.cs2) / (rate * length)
 
 
@@ -57,18 +84,18 @@ def sudden_starts(case: Case) -> Iterator[Finding]:
         return
     steps = ramp_for(case)
     for key, boundary in inlets(case):
-        numbers = [u for u in boundary.velocity or () if isinstance(u, int | float)]
-        if len(numbers) < case.dimensions or not (boundary.ramp or case.bodies):
+        given = (CellValue("u", u, case.dimensions) for u in boundary.velocity or ())
+        if any(value.timed for value in given) or not (boundary.ramp or case.bodies):
             continue
         if not boundary.ramp:
-            yield Finding(NOTE, key, _sudden(case, hypot(*numbers), steps))
+            yield Finding(NOTE, key, _sudden(case, fastest(case, boundary)[0], steps))
             return
         if boundary.ramp < steps / 2:
             text = (
-                f"found {boundary.ramp:g} steps, in which sound crosses the box "
-                f"{boundary.ramp * RAMP / steps:.2g} times: so fast a rise sends pressure waves "
-                "that are reflected between inlet and outlet and may make the flow unstable; set "
-                f"ramp = {steps}"
+                f"found {boundary.ramp} steps, in which sound crosses the box "
+                f"{crossings_in(case, boundary.ramp):.2g} times: so fast a rise sends pressure "
+                "waves that are reflected between inlet and outlet and may make the flow unstable; "
+                f"set ramp = {steps}"
             )
             yield Finding(WARNING, f"{key}.ramp", text)
             return
@@ -77,7 +104,7 @@ def sudden_starts(case: Case) -> Iterator[Finding]:
 def _sudden(case: Case, speed: float, steps: int) -> str:
     """The sentence on an inlet of this speed without a ramp."""
     wave = 2 * sqrt(case.lattice.cs2) / speed
-    more = ", and start from rest (initial.u = 0)" if any(case.fluids[0].initial.u) else ""
+    more = ", and start from rest (remove initial.u)" if any(case.fluids[0].initial.u) else ""
     return (
         f"the flow past the bodies starts at once, which sends a pressure wave of up to "
         f"{wave:.2g} dynamic pressures through the box; if forces or pressures of the first "
@@ -87,14 +114,26 @@ def _sudden(case: Case, speed: float, steps: int) -> str:
 
 def stopped_starts(case: Case) -> Iterator[Finding]:
     """An inlet that rises from 0 while the fluid moves at the start."""
-    fluid = case.fluids[0]
-    if not fluid.initial.uniform or not any(fluid.initial.u):
+    initial = case.fluids[0].initial
+    if not any(initial.u) and initial.file is None:
         return
+    source = initial.key_of_velocity
     for key, boundary in inlets(case):
         if boundary.ramp:
             text = (
-                f"the inlet is at rest at step 0, but the fluid has initial.u = "
-                f"{list(fluid.initial.u)}, so that the inlet stops it at once; remove initial.u, "
-                "or the ramp"
+                f"the inlet is at rest at step 0, but the fluid has the velocity of {source}, so "
+                f"that the inlet stops it at once; remove {source}, or the ramp"
             )
             yield Finding(WARNING, f"{key}.ramp", text)
+
+
+def late_ramps(case: Case) -> Iterator[Finding]:
+    """Ramps that end after the run."""
+    for key, steps in ramps(case):
+        if steps > case.run.steps:
+            share = float(rise(case.run.steps, steps))
+            text = (
+                f"found {steps} steps, but the run ends after {case.run.steps}, at {share:.2g} "
+                "times the given value; shorten the ramp, or raise run.steps"
+            )
+            yield Finding(WARNING, key, text)

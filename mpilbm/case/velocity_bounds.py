@@ -10,7 +10,7 @@ from mpilbm.case.model import Case, Fluid
 from mpilbm.core.errors import CaseError
 from mpilbm.core.formulas.given_functions import PointValue
 from mpilbm.core.formulas.parser import Formula
-from mpilbm.core.formulas.values import CellValue, Plane, Series
+from mpilbm.core.formulas.values import CellValue, Plane, Series, unramped
 from mpilbm.model.limits import DENSITIES, FAST, LARGEST_DENSITY, LEAST_DENSITY
 from mpilbm.physics.boundaries import Boundary, key_of
 
@@ -124,9 +124,10 @@ def _blocks(shape: tuple[int, int, int], begin: int, end: int) -> Iterator[tuple
 
 
 def wrong_values(case: Case, boundary: Boundary, shape: Any = None) -> list[str]:
-    """Formulas with values that are not finite, and densities out of range."""
+    """Formulas with values that are not finite, and densities out of range; without ramps."""
     found = []
-    for name, value in boundary.values().items():
+    for name, given in boundary.values().items():
+        value = unramped(given)
         if not isinstance(value, str | PointValue):
             continue
         t, (values,) = sampled(case, boundary, shape, (value,))
@@ -139,10 +140,10 @@ def wrong_values(case: Case, boundary: Boundary, shape: Any = None) -> list[str]
                 f"{key_of(name)}: {what} is {values[k, point]:g} at t = {t[k]}; allowed: "
                 f"{more}; change the {'formula' if isinstance(value, str) else 'function'}"
             )
-        given = CellValue(name, value, case.lattice.D)
-        if allowed.all() and given.coordinates:
+        parts = CellValue(name, value, case.lattice.D)
+        if allowed.all() and parts.coordinates:
             places = _places(case, boundary, shape, ALONG)
-            overflow = given.overflows(case.domain.size, places, case.precision.compute)
+            overflow = parts.overflows(case.domain.size, places, case.precision.compute)
             found += [f"{key_of(name)}: '{value}' {overflow}"] * bool(overflow)
     return found
 
@@ -163,8 +164,11 @@ def outward_speed(case: Case, boundary: Boundary, face: str) -> tuple[float, str
 
 
 def speed_along(case: Case, boundary: Boundary, face: str) -> tuple[float, str]:
-    """The largest speed of a moving wall along a face, and a text with its time, if any."""
-    velocity, normal = boundary.wall_velocity or (), "xyz".index(face[0])
+    """The largest speed of a moving wall along a face, and a text with its time, if any.
+
+    That after a ramp, which is the same as during it, or larger.
+    """
+    velocity, normal = tuple(map(unramped, boundary.wall_velocity or ())), "xyz".index(face[0])
     along = [at_face(case, boundary, face, u) for k, u in enumerate(velocity) if k != normal]
     t, most = along[0][0], np.sqrt(sum(values**2 for _, values in along)).max(axis=1)
     return float(most.max()), f" at t = {t[most.argmax()]}" if t.size > 1 else ""

@@ -18,6 +18,7 @@ from mpilbm.outputs.facets import Floats, Ints, Pairs, nearest_facets
 from mpilbm.outputs.images.vtkhdf import Arrays, describe_facets, topology
 from mpilbm.parallel import on_root
 from mpilbm.parallel.slabs import Slab
+from mpilbm.physics.lattices import AXES
 from mpilbm.solids.entry_list import EntryList
 from mpilbm.solids.shapes.mesh import Mesh
 from mpilbm.solids.solid_cells import coordinates
@@ -308,8 +309,10 @@ class SurfaceWriter:
         size = np.sqrt((shear**2).sum(axis=1))
         distance = np.maximum(pairs.mean_of_pairs(pairs.distance), 0)
         unit = case.units.unit(PRESSURE) if case.units else 1.0
+        centres = dict(zip(AXES, pairs.facets.centres.T, strict=False))
+        nu = case.fluids[0].viscosity + case.added_viscosity(centres)
         with np.errstate(invalid="ignore"):
-            y_plus = np.sqrt(size / (1 + gauge)) * distance / case.fluids[0].viscosity
+            y_plus = np.sqrt(size / (1 + gauge)) * distance / nu
         return {
             "pressure": unit * cs2 * gauge,
             "shear": unit * _three(shear),

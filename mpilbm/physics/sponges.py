@@ -1,5 +1,6 @@
 """Sponges: layers at faces of the box whose viscosity rises, so that sound and eddies fade."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
@@ -7,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from mpilbm.core.formulas.parser import Formula
+from mpilbm.core.formulas.trees import Tree
 from mpilbm.core.quantity import LENGTH, VISCOSITY
 from mpilbm.core.registry import Parameters, find, names
 from mpilbm.model.case import Case
@@ -29,16 +32,17 @@ class Sponge(Parameters):
         min_length=1, description="faces of the box at which the layer lies", examples=[["x+"]]
     )
     thickness: Annotated[float, LENGTH] = Field(
-        gt=0, description="depth of the layer from the face inwards", examples=[64]
+        ge=1, description="depth of the layer from the face inwards", examples=[64]
     )
     viscosity: Annotated[float, VISCOSITY] = Field(
         1.0, gt=0, lt=10, description="what is added to the viscosity at the face", examples=[1.0]
     )
 
-    def formula(self) -> str:
-        """What is added to the viscosity, as a formula of the coordinates."""
+    @property
+    def tree(self) -> Tree:
+        """What is added to the viscosity, a formula of the coordinates and the size of the box."""
         depths = [self._depth(face) for face in self.where]
-        return f"{self.viscosity!r}*max(0, {', '.join(depths)})**2"
+        return Formula(f"{self.viscosity!r}*max(0, {', '.join(depths)})**2").tree
 
     def _depth(self, face: str) -> str:
         """1 - d / thickness."""
@@ -59,22 +63,38 @@ class Sponge(Parameters):
     def problems(self, case: Case) -> list[str]:
         """Faces that the box has not, layers without fluid in front, collisions without a rate."""
         found = []
-        for face in self.where:
+        for face, count in Counter(self.where).items():
             axis, D = "xyz".index(face[0]), case.dimensions
             if axis >= D:
                 found.append(f"where: found {face}; allowed in 2D: {', '.join(FACES[:4])}")
-            elif self.thickness >= case.domain.size[axis]:
+                continue
+            if count > 1:
+                found.append(f"where: found {face} {count} times; allowed: once; remove the others")
+            both, n = self._opposite(face) in self.where, case.domain.size[axis]
+            if self.thickness >= n / (1 + both):
+                most = f"half of the box, which has {n} cells" if both else f"the box, {n} cells"
                 found.append(
-                    f"thickness: found {self.thickness:g} at {face}; allowed: less than the box, "
-                    f"{case.domain.size[axis]} cells along {face[0]}"
+                    f"thickness: found {self.thickness:g} at {face}{' and its opposite' * both}; "
+                    f"allowed: less than {most} along {face[0]}"
                 )
         if not case.single_fluid:
             return [*found, "found with a [coupling]; allowed: one fluid; remove the sponge"]
         return found + list(_refused(case))
 
     def warnings(self, case: Case) -> list[Finding]:
-        """Bodies that end in the layer; those that pass through the face are walls."""
+        """Bodies that end in the layer, and faces at which the viscosity jumps.
+
+        Bodies that pass through the face are walls.
+        """
         found = []
+        for face in self.where:
+            other = self._opposite(face)
+            if case.domain.periodic["xyz".index(face[0])] and other not in self.where:
+                text = (
+                    f"where: the box is periodic along {face[0]}, so that the viscosity jumps by "
+                    f"{self.viscosity:g} at {face}; name {other} too, or remove {face}"
+                )
+                found.append(Finding(WARNING, "", text))
         for body in case.bodies:
             if body.shape is None or not self._ends_inside(case, *body.shape.bounds()):
                 continue
@@ -90,20 +110,29 @@ class Sponge(Parameters):
         for face in self.where:
             axis = "xyz".index(face[0])
             low, high, n = lower[axis], upper[axis], case.domain.size[axis]
-            reaches = low < self.thickness if face[1] == "-" else high > n - self.thickness
-            if reaches and low > 0 and high < n:
+            end = low if face[1] == "-" else n - high  # its distance from the face
+            if 0 < end < self.thickness:
                 return True
         return False
+
+    @staticmethod
+    def _opposite(face: str) -> str:
+        """The other face along the axis of a face."""
+        return face[0] + ("+" if face[1] == "-" else "-")
 
 
 def _refused(case: Case) -> Iterator[str]:
     collision = case.fluids[0].collision
     closure = collision.closure
-    if collision.shear_rate is None:
-        usable = [name for name in names("collisions") if find("collisions", name).shear_rate]
+    if not collision.local(case.lattice):
+        on, kind = "", "collisions"
+        usable = [name for name in names(kind) if find(kind, name).shear_rate]
+        if collision.shear_rate is not None:
+            on, kind = f" on {case.lattice.name}", "lattices"
+            usable = [name for name in names(kind) if find(kind, name)().isotropy >= 4]
         yield (
-            f"the viscosity of '{collision.name}' cannot differ from cell to cell; allowed with a "
-            f"sponge: {', '.join(usable)}"
+            f"the viscosity of '{collision.name}'{on} cannot differ from cell to cell; {kind} "
+            f"allowed with a sponge: {', '.join(usable)}"
         )
     elif closure is not None and closure.limits() is not None:
         yield (

@@ -4,6 +4,7 @@ from functools import partial
 from math import nan
 from typing import Self
 
+from mpilbm.case.starts import last_ramp
 from mpilbm.case.tables.case_file import VELOCITY
 from mpilbm.case.tables.case_file import Steady as Settings
 from mpilbm.core.errors import NonFiniteError
@@ -97,7 +98,8 @@ class Watch:
         """At the end of a run: why it did not end as steady; "" if it did or need not."""
         if self.steady is None or self.steady.is_reached:
             return ""
-        return f", but not steady: {self.residual or self.steady.unknown}"
+        rises = f", but a ramp ends at step {self.steady.from_step}" * self.steady.rises
+        return f", but not steady: {self.residual or self.steady.unknown}{rises}"
 
     def close(self) -> None:
         """Close the file of the residuals."""
@@ -132,6 +134,9 @@ class Watch:
 class Steady:
     """Compares the flow every `every` steps, and ends the run when it changes too little.
 
+    A flow whose velocities or forces still rise is not steady: with ramps the run ends at step
+    `from_step`, the end of the last one, or later; `rises`: whether the last comparison was before.
+
     `residual`: the last relative change, or with `by = "error"` the relative error of the mean;
     None as long as it is not known. `what`: of which quantity. With an output folder rank 0 writes
     `steady.csv`: step, time, residual and the numbers that are compared; with [units] also time_s.
@@ -141,6 +146,7 @@ class Steady:
         self.context, self.every, self.tolerance = context, settings.every, settings.tolerance
         self.residual: float | None = None
         self.what, self.of_error = "", settings.by == "error"
+        self.rises, self.from_step = False, last_ramp(context.case)
         self.compared: Comparison = ChangeOfVelocity(context.solver, context.comm)
         if settings.of != VELOCITY:
             output = next(each for each in context.case.outputs if each.name == settings.of)
@@ -165,7 +171,9 @@ class Steady:
     @property
     def is_reached(self) -> bool:
         """Whether the last relative change is below the tolerance; not a number is not."""
-        return self.residual is not None and self.residual < self.tolerance
+        if self.residual is None or self.rises:
+            return False
+        return self.residual < self.tolerance
 
     @property
     def unknown(self) -> str:
@@ -178,6 +186,7 @@ class Steady:
     def reached(self, step: int) -> str:
         """Why the run may end, or "" if the flow still changes; collective."""
         ratio = self.residual = self.compared(step)
+        self.rises = step < self.from_step
         if self.context.keeps_files:
             on_root(self.context.comm, self._write, step, ratio)
         if not self.is_reached:

@@ -70,19 +70,28 @@ class HostValues:
     def _stress(self, rho: np.ndarray, planes: tuple[int, int]) -> np.ndarray:
         """sum_i c_i c_i (f_i - feq_i) = -2 rho cs2 tau S, with tau of the shear viscosity.
 
-        rho is rho_0 for an equilibrium that has one; with a closure tau is that of the cell.
+        rho is rho_0 for an equilibrium that has one; with a closure or a sponge tau is that of the
+        cell.
         [Chapman & Enskog; paper: Ferrari et al. 2023]
         """
         lattice, fluid = self.case.lattice, self.fluid
         S = fluid.initial.strain(self.context.slab.shape, *planes)
-        tau: float | np.ndarray = tau_from_viscosity(fluid.viscosity, lattice.cs2)
+        nu: Any = fluid.viscosity + self.case.added_viscosity(self._centres(planes))
         if closure := fluid.collision.closure:
             parts = zip(pairs(lattice.D), np.moveaxis(S, -1, 0), strict=True)
-            nu = closure.viscosity(lattice, dict(parts), fluid.viscosity)[..., None]
-            tau = tau_from_viscosity(nu, lattice.cs2)
+            nu = closure.viscosity(lattice, dict(parts), nu)
+        tau = np.broadcast_to(tau_from_viscosity(nu, lattice.cs2), S.shape[:-1])[..., None]
         (inverse,) = fluid.collision.velocity([1.0], rho)
         mass = np.broadcast_to(1 / inverse, rho.shape)[..., None]
         return -2 * float(lattice.cs2) * tau * mass * S
+
+    def _centres(self, planes: tuple[int, int]) -> dict[str, np.ndarray]:
+        """The coordinates of the cell centres in planes of the box, arrays that broadcast."""
+        rows, nx = self.context.slab.shape[1:]
+        plane, row, k = np.ogrid[slice(*planes), :rows, :nx]
+        across = {"y": plane} if self.case.dimensions == 2 else {"y": row, "z": plane}
+        found = {"x": self.case.lattice.x(plane, row, k)} | across
+        return {axis: each + 0.5 for axis, each in found.items()}
 
 
 class KernelValues:

@@ -54,7 +54,7 @@ def sides(name: str, *faces: str, **more) -> dict:
 
 ROAD = sides("bounce_back", "z-", velocity=[0.05, 0, 0])
 CLOSED = {"name": "recursive_regularized", "closure": {"name": "smagorinsky"}}
-GUST = {"name": "zou_he", "where": ["y-"], "velocity": [0, "0.03*(1 + 0.2*sin(t))", 0]}
+GUST = {"name": "zou_he", "where": ["y-"], "velocity": [0, "0.03*(1 + 0.2*sin(t))", 0], "ramp": 7}
 SPONGE = {"where": ["x+"], "thickness": 5, "viscosity": 0.1}
 PROFILE = {"name": "regularized", "where": ["x-"], "velocity": ["0.05*z*(nz - z)/nz**2", 0, 0]}
 
@@ -102,8 +102,9 @@ CASES = {
         precision="double",
     ),
     "lids": at_faces(
-        [sides("bounce_back", "y+", velocity=["0.05*x/nx", 0, 0]), sides("bounce_back", "y-"),
-         sides("do_nothing", "z+"), sides("equilibrium", "z-", velocity=[0, 0, 0.01])],
+        [sides("bounce_back", "y+", velocity=["0.05*x/nx", 0, 0], ramp=9),
+         sides("bounce_back", "y-"), sides("do_nothing", "z+"),
+         sides("equilibrium", "z-", velocity=[0, 0, 0.01])],
         (20, 10, 12),
     ),
 }  # fmt: skip

@@ -4,7 +4,15 @@ import pytest
 from support.faces import closed, table
 
 from mpilbm.case.case import parse_case
-from mpilbm.case.starts import inlets, ramp_for, sound_stays, stopped_starts, sudden_starts
+from mpilbm.case.starts import (
+    inlets,
+    last_ramp,
+    late_ramps,
+    ramp_for,
+    sound_stays,
+    stopped_starts,
+    sudden_starts,
+)
 
 BODY = [
     {
@@ -15,14 +23,15 @@ BODY = [
 ]
 
 
-def flow(u=0.0, nu=1e-4, velocity=(0.05, 0.0), body=BODY, **inlet):
+def flow(u=0.0, nu=1e-4, velocity=(0.05, 0.0), body=BODY, collision="regularized", **inlet):
     ends = [
         {"name": "regularized", "where": ["x-"], "velocity": list(velocity)} | inlet,
         {"name": "zou_he", "where": ["x+"], "rho": 1.0},
         table("bounce_back", "y-", "y+", D=2),
     ]
     tables = closed("D2Q9", [40, 16], ends, body=body, initial={"rho": 1, "u": [u, 0.0]})
-    return parse_case(tables | {"fluid": {"viscosity": nu}}, "test.toml")
+    given = {"fluid": {"viscosity": nu}, "collision": {"name": collision}}
+    return parse_case(tables | given, "test.toml")
 
 
 def test_a_sudden_flow_past_a_body_is_reported_with_a_ramp():
@@ -32,7 +41,7 @@ def test_a_sudden_flow_past_a_body_is_reported_with_a_ramp():
     assert "set ramp = 560" in found.message  # 8 crossings of 40 cells are 554 steps
     assert "initial.u" not in found.message
     (found,) = sudden_starts(flow(u=0.05))
-    assert "start from rest (initial.u = 0)" in found.message
+    assert "start from rest (remove initial.u)" in found.message
 
 
 @pytest.mark.parametrize("body", [BODY, []])
@@ -46,11 +55,41 @@ def test_a_short_ramp_is_reported(body):
 
 @pytest.mark.parametrize(
     "change",
-    [{"ramp": 500}, {"velocity": ("0.05*t/(t + 9)", 0.0)}, {"body": []}, {"nu": 1.0}],
-    ids=["ramp", "formula", "no body", "sound fades"],
+    [
+        {"ramp": 500},
+        {"velocity": ("0.05*t/(t + 9)", 0.0)},
+        {"body": []},
+        {"nu": 1.0},
+        {"nu": 1.0, "collision": "trt"},
+    ],
+    ids=["ramp", "formula", "no body", "sound fades", "without a bulk rate"],
 )
 def test_other_starts_are_not(change):
     assert not list(sudden_starts(flow(**change)))
+
+
+PROFILE = {"name": "power", "reference": 7.5, "exponent": 0.2, "axis": "y"}
+
+
+def test_velocities_that_differ_along_the_face_are_judged_by_the_largest():
+    """Formulas of the place, and profiles."""
+    (found,) = sudden_starts(flow(velocity=("0.1*y*(ny - y)/ny**2*4", 0.0)))
+    assert "12 dynamic pressures" in found.message
+    (found,) = sudden_starts(flow(profile=PROFILE))
+    assert "20 dynamic pressures" in found.message  # 23 / (15.5/7.5)^0.2
+    (found,) = sudden_starts(flow(profile=PROFILE, ramp=100))
+    assert found.where == "boundary.0.ramp"
+
+
+def test_ramps_that_end_after_the_run_are_reported():
+    case = flow(ramp=500)
+    case = case.model_copy(update={"run": case.run.model_copy(update={"steps": 250})})
+    (found,) = late_ramps(case)
+    assert (found.severity, found.where) == ("warning", "boundary.0.ramp")
+    assert "found 500 steps, but the run ends after 250, at 0.5 times" in found.message
+    assert last_ramp(case) == 500
+    case = case.model_copy(update={"run": case.run.model_copy(update={"steps": 500})})
+    assert not list(late_ramps(case))
 
 
 def test_sound_fades_with_the_viscosity():
@@ -58,8 +97,10 @@ def test_sound_fades_with_the_viscosity():
 
 
 def test_a_moving_fluid_is_not_stopped_by_a_ramp():
-    (found,) = stopped_starts(flow(u=0.05, ramp=500))
-    assert (found.severity, found.where) == ("warning", "boundary.0.ramp")
+    for u in (0.05, "0.05*y/ny"):
+        (found,) = stopped_starts(flow(u=u, ramp=500))
+        assert (found.severity, found.where) == ("warning", "boundary.0.ramp")
+        assert "the fluid has the velocity of initial.u" in found.message
     assert not list(stopped_starts(flow(ramp=500)))
     assert not list(stopped_starts(flow(u=0.05)))
 

@@ -5,7 +5,7 @@ import pytest
 
 from mpilbm.core.formulas.given_functions import GivenFunction, PointValue
 from mpilbm.core.formulas.ramp import rise
-from mpilbm.core.formulas.values import CellValue, Plane, Series, has_ramp, ramped
+from mpilbm.core.formulas.values import CellValue, Plane, Series, has_ramp, ramped, unramped
 
 N = 40
 T = np.arange(2 * N)
@@ -48,5 +48,6 @@ def test_no_ramp_and_no_value_change_nothing():
     assert ramped(0.05, 0) == 0.05
     assert ramped("0.1*y", 0) == "0.1*y"
     assert ramped(0.0, N) == 0
+    assert unramped(ramped("0.1*y", N)) == "0.1*y"
     assert ramped(plane, N) is plane
     assert not has_ramp(plane)

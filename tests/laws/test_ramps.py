@@ -68,6 +68,15 @@ def test_a_wall_with_a_ramp_is_not_constant():
     assert constant_velocity(rising.boundaries[3]) is None
 
 
+def test_long_formulas_rise():
+    """Those of the greatest length that is allowed, also of forces."""
+    long = "max(" + ", ".join(["1e-5*y/ny"] * 44) + ")"
+    assert 480 < len(long) <= 500
+    force = {"name": "guo", "value": [long, 0.0], "ramp": N}
+    found = Cluster(channel("ab", long, ramp=N) | {"force": force}).start().run(4)
+    assert np.isfinite(found.state()).all()
+
+
 def test_times_with_units():
     units = {"cell": 1e-3, "step": 1e-4, "density": 1000}
     case = parse_case(channel("ab", ramp="50 ms") | {"units": units}, "test.toml")
@@ -80,6 +89,8 @@ def test_times_with_units():
         ({"velocity": None, "rho": 1.0}, "has a ramp but no velocity"),
         ({"velocity": np.full((9, 2), 0.01)}, "a velocity with a value for each cell"),
         ({"ramp": -1}, "greater than or equal to 0|allowed: >= 0"),
+        ({"velocity": ["0.05) + (0.01", 0.0]}, r"velocity.0: '0.05\) \+ \(0.01' is not a formula"),
+        ({"velocity": ["0.05/(y - y)", 0.0]}, r"velocity.0: '0.05/\(y - y\)' is inf at t = 0"),
     ],
 )
 def test_ramps_that_are_refused(change, message):

@@ -120,6 +120,47 @@ def test_a_closure_adds_to_the_sponge():
     assert np.abs(found[2] - found[0]).max() > 1e-5
 
 
+@pytest.mark.parametrize("closure", [None, {"name": "smagorinsky", "constant": 0.2}])
+def test_initial_stresses_have_the_viscosity_of_the_cell(closure):
+    """The populations of a row are those of a fluid that has the viscosity of this row."""
+    initial = {"u": ["0.05*sin(2*pi*y/ny)", "0.0"], "non_equilibrium": True}
+    box = {"domain": {"size": [2, 12], "periodic": [True, True]}, "boundary": []}
+    sponge = {"where": ["y-", "y+"], "thickness": 5.5, "viscosity": 0.4}
+    found = Cluster(duct(2, [sponge], closure=closure, initial=initial, **box)).start().state()
+    for row in (0, 3, 10):
+        d = min(row, 11 - row) + 0.5
+        fluid = {"viscosity": 1e-3 + 0.4 * max(0, 1 - d / 5.5) ** 2}
+        tables = duct(2, closure=closure, initial=initial, fluid=fluid, **box)
+        expected = Cluster(tables).start().state()
+        assert np.abs(found[row] - expected[row]).max() < 1e-15
+    assert np.abs(found[5] - expected[5]).max() > 1e-6
+
+
+def test_default_rates_of_mrt_follow_the_viscosity_of_the_cell():
+    """With the rates s_pi and s_xxyz of the thin fluid, waves of a fluid at rest grew to nan."""
+    u = ["0.001*sin(37*x*y*z)", "0.001*sin(41*x*x + 7*y*z)", "0.001*cos(13*x*y + 17*z)"]
+    tables = duct(16, [{"where": ["x-", "x+"], "thickness": 7.9}], "mrt", initial={"u": u})
+    tables |= {"lattice": {"name": "D3Q27"}, "boundary": [], "fluid": {"viscosity": 0.002}}
+    tables["domain"] = {"size": [16, 6, 6], "periodic": [True, True, True]}
+    found = Cluster(tables).start().run(1500).fields("u")["u"]
+    assert np.abs(found).max() < 1e-3
+
+
+def test_many_sponges_and_a_scalar():
+    """Their formulas are joined, and may be longer than a formula of a case."""
+    sponge = {"where": ["x-", "x+", "y-", "y+"], "thickness": 10 / 3, "viscosity": 1 / 7}
+    scalar = {"label": "T", "diffusivity": 0.1, "boundary": []}
+    tables = duct(
+        12, [sponge] * 9, boundary=[], scalar=[scalar], fluid={"viscosity": "0.01*(1 + T)"}
+    )
+    tables["domain"] = {"size": [12, 12], "periodic": [True, True]}
+    case = parse_case(tables, "test.toml")
+    places = {"x": np.array([0.5, 6.0]), "y": np.array([6.0, 6.0])}
+    assert case.added_viscosity(places) == pytest.approx([9 / 7 * 0.85**2, 0])
+    assert "T" in case.viscosity_value.structure()
+    Cluster(tables).start().run(2)
+
+
 def test_the_text_holds_the_faces_alone():
     """Neither the viscosities nor the thickness, and nothing of a sponge that is not there."""
     one, two, none = (
@@ -140,6 +181,9 @@ def test_the_text_holds_the_faces_alone():
     [
         ({"where": ["z+"], "thickness": 5}, {}, "found z.; allowed in 2D: x-, x., y-, y."),
         (at_outlet(40), {}, "thickness: found 40 at x.; allowed: less than the box, 40 cells"),
+        (at_outlet(0.4), {}, "thickness: found 0.4; allowed: >= 1"),
+        ({"where": ["x-", "x+"], "thickness": 20}, {}, "found 20 at x- and its opposite; allowed"),
+        ({"where": ["x+", "x+"], "thickness": 9}, {}, "where: found x. 2 times; allowed: once"),
         (at_outlet(9), {"collision": "kbc"}, "the viscosity of 'kbc' cannot differ"),
         (
             at_outlet(9),
@@ -156,6 +200,24 @@ def test_sponges_that_are_refused(sponge, more, message):
         parse_case(duct(40, [sponge], **more), "test.toml")
 
 
+def test_a_lattice_with_two_rates_of_the_shear_stress_is_refused():
+    ends = [{"name": "equilibrium", "where": ["x-", "x+"], "rho": 1.0}]
+    tables = duct(40, [at_outlet(9)], "mrt", lattice={"name": "D3Q13"}, boundary=ends)
+    tables |= {"domain": {"size": [40, 4, 4], "periodic": [False, True, True]}, "initial": {}}
+    with pytest.raises(CaseError, match=r"'mrt' on D3Q13 cannot differ .* lattices allowed"):
+        parse_case(tables, "test.toml")
+
+
+def test_a_jump_at_a_periodic_face_is_reported():
+    def found(*faces):
+        case = parse_case(duct(40, [{"where": faces, "thickness": 1}]), "test.toml")
+        return [text for text in warnings_of(case) if "sponge" in text]
+
+    (text,) = found("x+", "y-")
+    assert "sponge.0.where: the box is periodic along y, so that the viscosity jumps by 1" in text
+    assert not found("x+")
+
+
 def test_bodies_and_probes_inside_are_reported():
     """A body that passes through the face is a wall."""
     ball = {"name": "sphere", "centre": [30.0, 8.0], "radius": 2.0}
@@ -170,6 +232,11 @@ def test_bodies_and_probes_inside_are_reported():
     assert len(found) == 2
     assert any("sponge.0.where: the body 'ball' reaches into the sponge" in text for text in found)
     assert any("output.0.points" in text and "(point 1) lies in sponge.0" in text for text in found)
+    plate["upper"] = [36.0, 2.0]  # it begins at the inlet, and ends in the sponge
+    plate["lower"] = [-1.0, -1.0]
+    found = [text for text in warnings_of(parse_case(tables, "test.toml")) if "sponge" in text]
+    assert any("the body 'plate' reaches into the sponge" in text for text in found)
+    plate["upper"] = [50.0, 2.0]
     tables["body"][0]["shape"]["centre"] = [20.0, 8.0]
     tables["output"][0]["points"] = [[3.0, 8.0]]
     assert not [text for text in warnings_of(parse_case(tables, "test.toml")) if "sponge" in text]

@@ -47,6 +47,9 @@ def test_the_velocity_follows_the_law(profile, factor):
         (LOG | {"axis": "z"}, {}, "profile.axis: found 'z'; allowed in 2D"),
         (LOG | {"axis": "x"}, {}, "along which a face in where has one height"),
         (LOG, {"velocity": "inlet.csv"}, "has a profile but no velocity of numbers"),
+        (LOG, {"velocity": np.full((9, 2), 0.01)}, "has a profile but no velocity of numbers"),
+        (LOG, {"velocity": ["0.01) + (0.01", 0]}, r"velocity.0: '0.01\) \+ \(0.01' is not a form"),
+        (LOG | {"ground": 8.5}, {}, "profile.ground: found 8.5, above which there is no cell"),
     ],
 )
 def test_profiles_that_are_refused(profile, more, message):

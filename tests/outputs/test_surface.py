@@ -69,6 +69,25 @@ def test_a_fluid_at_rest_presses_alike_everywhere(folder):
     np.testing.assert_allclose(found["area"].sum(), 4 * np.pi * 3.2**2, rtol=0.03)
 
 
+def test_y_plus_in_a_sponge_has_the_viscosity_of_the_place(folder):
+    """The distance of the cells, from y+ and shear, is that without a sponge."""
+
+    def distance(name, nu, **more):
+        tables = ball_tables(SPHERE, collision={"name": "trt"}, **more)
+        found = result(folder, tables, name)
+        u_tau = np.sqrt(found["shear_magnitude"] / (1 + 3 * found["pressure"]))
+        return found["y_plus"] * nu(found) / u_tau
+
+    def local(found):
+        x = found["centre"][:, 0]
+        return nu + 0.2 * np.maximum(0, 1 - np.minimum(x, 12 - x) / 4.5) ** 2
+
+    nu = FLUID["fluid"]["viscosity"]
+    sponge = [{"where": ["x-", "x+"], "thickness": 4.5, "viscosity": 0.2}]
+    without = distance("clear", lambda found: nu)
+    np.testing.assert_allclose(distance("sponge", local, sponge=sponge), without, rtol=1e-9)
+
+
 def test_a_body_at_periodic_faces_has_the_values_of_one_inside(folder):
     moved = BALL | {"at": [12.1, 5.2, -0.1]}
     flow = {"u": ["0.01*sin(2*pi*y/10)", 0, "0.01*cos(2*pi*(x-6)/12)"]}

@@ -40,6 +40,18 @@ def test_a_steady_run_ends_with_its_residual(tmp_path, capfd):
     assert "not steady" not in out
 
 
+def test_a_flow_is_not_steady_during_a_ramp(tmp_path, capfd):
+    """However little it changes."""
+    force = {"name": "guo", "value": [1e-6, 0], "ramp": 35}
+    run_case(flow(100, tolerance=0.9, force=force), tmp_path / "long")
+    assert [row[0] for row in rows(tmp_path / "long")[1:]] == ["10", "20", "30", "40"]
+    assert "steady: relative change" in "".join(capfd.readouterr())
+    run_case(flow(30, tolerance=0.9, force=force), tmp_path / "short")
+    out = "".join(capfd.readouterr())
+    assert "done, but not steady: residual" in out
+    assert "(steady < 0.9), but a ramp ends at step 35" in out
+
+
 def test_a_restart_keeps_the_residuals_up_to_its_step(tmp_path):
     checkpoint = {"output": [{"name": "checkpoint", "every": 20}]}
     case, longer = (flow(steps, **checkpoint) for steps in (40, 60))

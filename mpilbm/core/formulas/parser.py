@@ -24,7 +24,7 @@ from mpilbm.core.formulas.trees import (
     symbolic,
 )
 
-__all__ = ["FUNCTIONS", "NAMES", "Formula", "FormulaError"]
+__all__ = ["FUNCTIONS", "NAMES", "Formula", "FormulaError", "is_formula"]
 
 NAMES = ("x", "y", "z", "nx", "ny", "nz", "t", "pi")
 FUNCTIONS = ("where", "sin", "cos", "tan", "exp", "log", "sqrt", "abs", "min", "max", "tanh")
@@ -73,6 +73,15 @@ class Formula:
         import sympy
 
         return symbolic(self.tree, {name: sympy.Symbol(name, real=True) for name in self.names})
+
+
+def is_formula(text: str) -> bool:
+    """Whether a text is a formula of NAMES."""
+    try:
+        Formula(text)
+    except FormulaError:
+        return False
+    return True
 
 
 @lru_cache(maxsize=256)

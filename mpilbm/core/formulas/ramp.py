@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from mpilbm.core.formulas.parser import Formula
+from mpilbm.core.formulas.trees import Tree
+
 
 def rise(t: Any, steps: int) -> Any:
     """s(t), float64, in the shape of t; 1 if steps is 0."""
@@ -17,8 +20,8 @@ def rise(t: Any, steps: int) -> Any:
     return (1 - np.cos(np.pi * np.minimum(np.asarray(t, np.float64) / steps, 1))) / 2
 
 
-def risen(value: float | str, steps: int) -> float | str:
-    """The formula of s(t) times a number or a formula; the value itself without a ramp or if 0."""
-    if not steps or value == 0:
-        return value
-    return f"({value if isinstance(value, str) else repr(value)})*(1 - cos(pi*min(t/{steps}, 1)))/2"
+def risen(tree: Tree, steps: int) -> Tree:
+    """The tree of a number or formula times s(t); the tree itself if steps is 0."""
+    if not steps:
+        return tree
+    return "*", tree, Formula(f"(1 - cos(pi*min(t/{steps}, 1)))/2").tree

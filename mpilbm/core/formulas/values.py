@@ -102,18 +102,33 @@ class FieldValue:
         return self.field.planes(begin, end, t)[..., self.component]
 
 
-Given = float | str | Series | Plane | PointValue | FieldValue
+@dataclass(frozen=True)
+class Rising:
+    """A number or formula that is multiplied by the rise in the first `ramp` steps (ramp.py)."""
+
+    value: float | str
+    ramp: int
+
+
+Given = float | str | Series | Plane | PointValue | FieldValue | Rising
 
 
 def ramped(value: Given, steps: int) -> Given:
-    """The value times the rise in the first `steps` steps (ramp.py).
+    """The value times the rise in the first `steps` steps (ramp.py); the value itself if it is 0.
 
     Numbers of cells, a Plane or a FieldValue, have no ramp and are returned as they are; see
     `has_ramp`.
     """
     if isinstance(value, Series | PointValue):
         return replace(value, ramp=steps)
-    return risen(value, steps) if isinstance(value, int | float | str) else value
+    if isinstance(value, int | float | str) and steps and value != 0:
+        return Rising(value, steps)
+    return value
+
+
+def unramped(value: Given) -> Given:
+    """The number or formula as the case gives it, without the rise."""
+    return value.value if isinstance(value, Rising) else value
 
 
 def has_ramp(value: Given) -> bool:
@@ -133,7 +148,9 @@ class CellValue:
     Raises FormulaError for invalid formulas.
     """
 
-    def __init__(self, name: str, value: Given, dimensions: int, known: tuple[str, ...] = ()):
+    def __init__(
+        self, name: str, value: Given | Tree, dimensions: int, known: tuple[str, ...] = ()
+    ):
         self.name, self.dimensions = name, dimensions
         self.numbers: dict[str, Tree | Series | Plane | PointValue] = {}
         self.field = value if isinstance(value, FieldValue) else None
@@ -146,7 +163,8 @@ class CellValue:
             self.numbers[name] = value
             return
         names = (*names_in(dimensions), *known)
-        tree = Formula(value, names).tree if isinstance(value, str) else value
+        given, ramp = (value.value, value.ramp) if isinstance(value, Rising) else (value, 0)
+        tree = risen(Formula(given, names).tree if isinstance(given, str) else given, ramp)
         used = set(names_of(tree))
         self.coordinates = tuple(axis for axis in AXES if axis in used)
         self.fields = tuple(each for each in known if each in used)

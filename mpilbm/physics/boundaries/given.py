@@ -5,6 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
+from mpilbm.core.formulas.given_functions import is_reference
 from mpilbm.core.formulas.values import Given, Value, is_file
 from mpilbm.core.quantity import RHO
 from mpilbm.model.case import Case
@@ -54,7 +55,8 @@ class Prescribed(Driven):
         if self.profile is None:
             return self
         given = self.velocity
-        if not isinstance(given, tuple) or any(is_file(u) for u in given if isinstance(u, str)):
+        texts = [u for u in given or () if isinstance(u, str)]
+        if not isinstance(given, tuple) or any(is_file(u) or is_reference(u) for u in texts):
             raise ValueError(
                 "has a profile but no velocity of numbers and formulas; give the velocity at the "
                 "reference height, or remove the profile"
@@ -63,17 +65,9 @@ class Prescribed(Driven):
         return self
 
     def problems(self, case: Case) -> list[str]:
-        """Errors, also: an upward axis that the box has not, or normal to the face."""
-        found = super().problems(case)
-        axis = self.profile.axis if self.profile else ""
-        if axis and axis not in "xyz"[: case.dimensions]:
-            found.append(f"profile.axis: found '{axis}'; allowed in 2D: 'x' and 'y'")
-        elif axis and any(face[0] == axis for face in self.where):
-            found.append(
-                f"profile.axis: found '{axis}', along which a face in where has one height; "
-                "allowed: an axis along the faces; change it, or remove the profile"
-            )
-        return found
+        """Errors of all boundaries, and a profile that cannot be at these faces."""
+        wrong = self.profile.problem(case, self.where) if self.profile else ""
+        return [f"profile.{wrong}"] if wrong else super().problems(case)
 
     def values(self) -> dict[str, Given]:
         """The components of the velocity, or the density."""

@@ -4,8 +4,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from mpilbm.core.formulas.parser import is_formula
 from mpilbm.core.quantity import LENGTH
 from mpilbm.core.registry import Parameters
+from mpilbm.model.case import Case
 
 
 class Profile(Parameters):
@@ -44,9 +46,30 @@ class Profile(Parameters):
             raise ValueError(f"has {other}; '{self.name}' has none; remove it")
         return self
 
+    def problem(self, case: Case, faces: tuple[str, ...]) -> str:
+        """Why it cannot be at these faces; empty if it can."""
+        D = case.dimensions
+        if self.axis not in "xyz"[:D]:
+            return f"axis: found '{self.axis}'; allowed in 2D: 'x' and 'y'"
+        if any(face[0] == self.axis for face in faces):
+            return (
+                f"axis: found '{self.axis}', along which a face in where has one height; allowed: "
+                "an axis along the faces; change it, or remove the profile"
+            )
+        n = case.domain.size["xyz".index(self.axis)]
+        if self.ground >= n - 0.5:
+            return (
+                f"ground: found {self.ground:g}, above which there is no cell; allowed: less than "
+                f"{n - 0.5:g}, the centre of the last cell along {self.axis}"
+            )
+        return ""
+
     def times(self, value: float | str) -> float | str:
-        """The formula of a number or formula times the factor; 0 stays a number."""
-        if value == 0:
+        """The formula of a number or formula times the factor.
+
+        0 stays a number, and a text that is no formula stays as it is: it is refused later.
+        """
+        if value == 0 or (isinstance(value, str) and not is_formula(value)):
             return value
         above = f"max({self.axis} - ({self.ground!r}), 0)"
         if self.name == "log":

@@ -53,11 +53,11 @@ class Closure(Parameters):
         """
         raise NotImplementedError
 
-    def viscosity(self, lattice: Lattice, strain: Strain, nu: float) -> NDArray[Any]:
+    def viscosity(self, lattice: Lattice, strain: Strain, nu: Any) -> NDArray[Any]:
         """Return the viscosity in lattice units from the rate of strain, an array over cells.
 
         `strain`: {(a, b): S_ab} with a <= b, arrays over cells; the trace need not be zero. `nu`
-        is the viscosity of the fluid, as given in the case.
+        is the viscosity of the fluid, as given in the case; with sponges an array over cells.
         """
         raise NotImplementedError
 

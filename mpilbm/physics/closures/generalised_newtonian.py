@@ -102,7 +102,7 @@ class GeneralisedNewtonian(Closure):
         nu = let("nu_local", smallest(largest(nu, nu_min), nu_max))
         return let("omega_local", lattice.cs2 / (nu + half))
 
-    def viscosity(self, lattice: Lattice, strain: Strain, nu: float) -> NDArray[Any]:
+    def viscosity(self, lattice: Lattice, strain: Strain, nu: Any) -> NDArray[Any]:
         """Nu within its limits, from the rate of strain; `nu` of the fluid is not used."""
         x = np.log2(np.maximum(shear_rate(lattice, strain), LEAST_STRESS))
         return np.clip(

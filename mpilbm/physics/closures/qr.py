@@ -60,7 +60,7 @@ class QR(Closure):
         ratio = (1 + sqrt(1 + eddy * omega**2 * r / q)) / 2
         return let("omega_local", omega / ratio)
 
-    def viscosity(self, lattice: Lattice, strain: Strain, nu: float) -> NDArray[Any]:
+    def viscosity(self, lattice: Lattice, strain: Strain, nu: Any) -> NDArray[Any]:
         """Nu + constant^2 max(r, 0) / q."""
         mean = sum(S for (a, b), S in strain.items() if a == b) / lattice.D
         S = {(a, b): value - mean if a == b else value for (a, b), value in strain.items()}

@@ -49,6 +49,6 @@ class Smagorinsky(Closure):
         ratio = (1 + (1 + eddy * omega**2 * size / rho) ** Fraction(1, 2)) / 2
         return let("omega_local", omega / ratio)
 
-    def viscosity(self, lattice: Lattice, strain: Strain, nu: float) -> NDArray[Any]:
+    def viscosity(self, lattice: Lattice, strain: Strain, nu: Any) -> NDArray[Any]:
         """Nu + constant^2 |S|."""
         return nu + self.constant**2 * shear_rate(lattice, strain)

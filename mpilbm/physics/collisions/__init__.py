@@ -157,6 +157,10 @@ class Collision(Parameters):
         closed = self.closure.arguments(lattice) if self.closure else {}
         return self.rates(nu, lattice) | closed
 
+    def local(self, lattice: Lattice) -> bool:
+        """Whether the viscosity may differ from cell to cell: all shear stresses have one rate."""
+        return self.shear_rate is not None and lattice.isotropy >= 4
+
     def local_rates(self, rates: Rates, omega: Expression) -> dict[str, Expression]:
         """Return the rates in a cell whose shear stress relaxes at `omega`.
 

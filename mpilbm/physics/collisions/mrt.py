@@ -46,6 +46,9 @@ DEFAULTS: dict[str, dict[str, Default]] = {
     },  # [Suga et al. 2015]
 }
 
+# rates that are s_nu on some lattice
+EQUAL = sorted({name for rates in DEFAULTS.values() for name, each in rates.items() if not each})
+
 
 def rate(moments: str) -> Any:
     """A field for the rate of these moments; None: the default of the lattice in DEFAULTS."""
@@ -57,10 +60,11 @@ class MRT(Collision):
     """f* = f - M^-1 S M (f - feq): each group of moments m = M f relaxes with its own rate.
 
     S is the diagonal matrix of the rates. The rate of the shear stress s_nu follows from the
-    viscosity, nu = cs2 (1/s_nu - 1/2), or from a closure. The other rates are parameters; their
-    defaults are values of the literature. s_e sets the bulk viscosity. The default s_q on D2Q9 is
-    1.9, or less where needed to limit the error of the viscosity of shear waves. The rows of M are
-    orthogonal polynomials of c, for D2Q9, D3Q13, D3Q15, D3Q19 and D3Q27.
+    viscosity, nu = cs2 (1/s_nu - 1/2), with a closure or a sponge from that of the cell. The other
+    rates are parameters; their defaults are values of the literature, on D3Q27 some are s_nu. s_e
+    sets the bulk viscosity. The default s_q on D2Q9 is 1.9, or less where needed to limit the error
+    of the viscosity of shear waves. The rows of M are orthogonal polynomials of c, for D2Q9, D3Q13,
+    D3Q15, D3Q19 and D3Q27.
 
     With the default rates and speeds up to 0.1 no wave grows if nu is at least 0.00013 on D2Q9,
     0.0025 on D3Q15, 0.0012 on D3Q19 and 0.0014 on D3Q27. On D3Q27 the defaults of s_pi and s_xxyz
@@ -115,6 +119,21 @@ class MRT(Collision):
             known = (getattr(self, name), usual, rates["s_nu"])
             rates[name] = next(s for s in known if s is not None)
         return rates
+
+    def structure(self) -> dict[str, Any]:
+        """Also which rates are s_nu by default, also where that is local."""
+        equal = [name for name in EQUAL if getattr(self, name) is None]
+        return super().structure() | {"equal": equal}
+
+    def local_rates(self, rates: Rates, omega: Expression) -> dict[str, Expression]:
+        """s_nu = omega, and so are the rates whose default is s_nu.
+
+        With the s_pi and s_xxyz of a thin fluid, waves grow on D3Q27 where it is viscous.
+        """
+        usual = next(each for each in DEFAULTS.values() if each.keys() == rates.keys() - {"s_nu"})
+        equal = (name for name in EQUAL if usual.get(name, 0) is None)
+        follow = (name for name in equal if getattr(self, name) is None)
+        return {**rates, "s_nu": omega, **dict.fromkeys(follow, omega)}
 
     def relax(self, lattice: Lattice, d: Populations, **rates: Expression) -> list[Expression]:
         """M^-1 S M d."""

@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 from mpilbm import codegen
 from mpilbm.case import case_findings
 from mpilbm.case.model import Case
+from mpilbm.case.starts import crossings_in, ramps
 from mpilbm.case.velocity_bounds import initial_ranges, largest_speed, require_forces
 from mpilbm.core.files import hdf5
 from mpilbm.core.registry import plugin_errors
-from mpilbm.core.units import (
-    counted,
-    in_words,
-)
+from mpilbm.core.units import counted, in_words, tau_from_viscosity
 from mpilbm.model.findings import in_order
 from mpilbm.parallel.slabs import Slab
 from mpilbm.run.preflight import inspection, layout_choice
@@ -161,7 +159,7 @@ def _cells_text(case: Case) -> str:
 
 
 def box_lines(case: Case, survey: build.Survey, why_layout: str = "") -> list[Line]:
-    """Cells, layout, and the links of each boundary and body."""
+    """Cells, layout, the links of each boundary and body, ramps and sponges."""
     cells, fluid = prod(case.shape), int(survey.fluid_cells.sum())
     periodic = [axis for axis, closed in zip("xyz", case.domain.periodic, strict=False) if closed]
     lines = [
@@ -178,6 +176,19 @@ def box_lines(case: Case, survey: build.Survey, why_layout: str = "") -> list[Li
         masks = [mask_contents(body.mask, case, f"body.{k}.mask")] if body.mask else []
         contents = body.shape.contents() if body.shape else masks
         lines += [Line(f"values of {body.label}", *each) for each in contents]
+    return lines + _far_field_lines(case)
+
+
+def _far_field_lines(case: Case) -> list[Line]:
+    """The ramps, in crossings of the box by sound, and the largest tau in each sponge."""
+    lines, cs2 = [], case.lattice.cs2
+    for key, steps in ramps(case):
+        crossings = f"{crossings_in(case, steps):.3g} crossings of the box by sound"
+        lines.append(Line(key, counted(steps, "step"), crossings))
+    for sponge in case.sponge:
+        tau = tau_from_viscosity(case.fluids[0].viscosity + sponge.viscosity, cs2)
+        depth = f"{sponge.thickness:g} cells"
+        lines.append(Line(f"sponge {' '.join(sponge.where)}", depth, f"tau up to {tau:.4g}"))
     return lines
 
 

@@ -47,6 +47,18 @@ def test_check_counts_what_is_exact(case):
     assert links == [f"{30 + 30 + 36 - 2} links", f"{36 - 2} links"]
 
 
+def test_check_shows_ramps_and_sponges(case):
+    """Ramps in crossings of the box, and the largest relaxation time in a sponge."""
+    settings = ["boundary.1.ramp=100", 'sponge=[{where = ["x+"], thickness = 4, viscosity = 0.5}]']
+    loaded = load_case(case, settings)
+    lines = {line.what: line for line in plan(loaded).sections["box"]}
+    assert lines["boundary.1.ramp"].value == "100 steps"
+    assert lines["boundary.1.ramp"].verdict == "4.81 crossings of the box by sound"  # 100 cs / 12
+    tau = 3 * (loaded.fluids[0].viscosity + 0.5) + 0.5
+    assert lines["sponge x+"].value == "4 cells"
+    assert lines["sponge x+"].verdict == f"tau up to {tau:.4g}"
+
+
 def test_check_halo_is_what_a_step_sends(case):
 
     loaded = load_case(case, ["domain.size=[32, 12]"])

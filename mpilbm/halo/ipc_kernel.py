@@ -80,7 +80,7 @@ import numpy as np
 
 from mpilbm import codegen
 from mpilbm.backends.cuda import CudaDevice
-from mpilbm.backends.cuda.streams import CudaStream
+from mpilbm.backends.cuda.launch import CudaStream
 from mpilbm.backends.gpu.launch import GRID_LIMIT
 from mpilbm.backends.interfaces import Array, Launch
 from mpilbm.halo import Message, Plan, outgoing

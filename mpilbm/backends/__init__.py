@@ -1,8 +1,8 @@
 """Devices that hold the arrays of a rank and run its kernels; one kernel text for all.
 
 A `Backend` is the table `[backend]` of a case; its `open` makes the `Device`. A device has streams,
-"edge" (with priority if the device has priorities), "bulk" and "copy". The work in a stream runs in
-the order of enqueueing:
+"edge" (with priority if the device has priorities), "bulk" and "copy", whose work runs in the order
+of enqueueing:
 
     kernels = device.compile(program)
     launch = kernels["collide_stream"].bind(f_in=f, f_out=g, nx=64, rows=64)
@@ -11,8 +11,8 @@ the order of enqueueing:
     device.stream("bulk").wait(done)
     launch.set(shift=2)  # another number for later calls
 
-Imports codegen, solids and lower layers. Add a kind of device here: a module or folder of its name
-with a Backend. Kernels, launches and waiting of GPUs are shared in `gpu`.
+Imports codegen, solids and lower layers. To add a kind of device, add a module or folder of its
+name with a Backend; `gpu` has what GPUs share.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -53,17 +53,13 @@ class Backend(Parameters):
         return False
 
     def room(self) -> int | None:
-        """The most bytes of memory that a rank on this machine can have; None if unknown.
-
-        Opens no device.
+        """The most bytes of memory that a rank on this machine can have, None if unknown; opens no
+        device.
         """
         return None
 
     def largest_array(self) -> int | None:
-        """The bytes of an array that the driver guarantees; None if it has no such limit.
-
-        Opens no device.
-        """
+        """The bytes of an array the driver guarantees, None without limit; opens no device."""
         return None
 
     def workers(self) -> int:
@@ -287,7 +283,7 @@ def agreed(comm: Communicator, backend: Backend) -> Backend:
 def users(identities: list[str], rank: int) -> int:
     """How many ranks use the accelerator of this rank; 0 on a CPU, which has no identity.
 
-    The number of visible devices is no substitute: a launcher may make one visible to each rank.
+    Not the number of visible devices: a launcher may make one visible to each rank.
     """
     return identities.count(identities[rank]) if identities[rank] else 0
 

@@ -1,7 +1,4 @@
-"""The interface of devices to other layers: arrays, streams, events, kernels and launches.
-
-Also the check of the arguments of kernels, which all devices share.
-"""
+"""The interface of devices to other layers, and the check of the arguments of kernels."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -97,8 +94,8 @@ def dtype_of(kind: str, program: Program) -> np.dtype:
 def checked(kernel: Kernel, program: Program, given: Mapping[str, Any]) -> list[Any]:
     """The values of a kernel's arguments in the kernel's order: 1-D arrays and NumPy scalars.
 
-    Raises TypeError if a name is missing or unknown, or a value is not of the argument's type:
-    a kernel would read a pointer to another format without an error.
+    Raises TypeError if a name is missing or unknown, or a value is not of the argument's type: a
+    kernel would read a pointer to another format without an error.
     """
     expected = [argument.name for argument in kernel.arguments]
     if set(expected) != set(given):

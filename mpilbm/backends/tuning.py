@@ -29,11 +29,12 @@ def fastest(
 ) -> Shape:
     """The fastest of some launch shapes (frozen dataclasses) for the kernel with this text.
 
-    `box`: planes, rows and cells in a row; `first`: the number of the first plane in the arrays;
-    `bind(shape)` makes a launch over planes; shapes that are not `usable` are left out, unless none
-    is; `prepare(shapes)` is called before all shapes are tried. The trials overwrite the arrays of
-    the launches; therefore shapes are chosen before the initial state is set. The result is the
-    same with all shapes, bit for bit, so ranks may choose different shapes.
+    box      planes, rows and cells in a row; `first`: the number of the first plane in the arrays
+    bind     makes a launch over planes; the trials overwrite its arrays, before the initial state
+    usable   shapes that are not are left out, unless none is
+    prepare  called before all shapes are tried
+
+    The result has the same bits with all shapes, so ranks may choose different ones.
     """
     planes, rows, nx = box
     if planes * rows * nx < SMALL or len(shapes) == 1:
@@ -81,10 +82,9 @@ def _bytes(shape: Any) -> bytes:
 
 
 def _trial(device: Device, work: Callable[[], None], times: int) -> Callable[[], float]:
-    """A function that does the work so many times and returns the seconds; warmed up.
+    """A warmed-up function that does the work so many times and returns the seconds.
 
-    The work is recorded where the device can, because a launch by the host may take longer than
-    the kernel.
+    The work is recorded where the device can: a launch by the host may take longer than the kernel.
     """
     stream = device.stream("bulk")
 

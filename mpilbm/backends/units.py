@@ -43,8 +43,7 @@ def label(kernel: Kernel) -> str:
 class Units:
     """The compiled units of a program; a unit is compiled at the latest when it is used.
 
-    `compiled(kernels)` compiles and loads the unit of these kernels, in any thread; raises
-    MpilbmError.
+    `compiled(kernels)` compiles and loads the unit of these kernels, in any thread.
     """
 
     def __init__(self, program: Program, compiled: Callable[[list[Kernel]], Any]):
@@ -53,10 +52,6 @@ class Units:
         self._kernels: dict[str, list[Kernel]] = {}
         for name, found in self._labels.items():
             self._kernels.setdefault(found, []).append(program.kernels[name])
-
-    def kernels_of(self, name: str) -> list[Kernel]:
-        """The kernels of the unit of a kernel."""
-        return self._kernels[self._labels[name]]
 
     def load(self, names: Iterable[str]) -> None:
         """Compile the units of these kernels side by side; raises the first MpilbmError."""

@@ -1,10 +1,9 @@
 """Code generation: from symbolic models and layouts to one kernel text, kept in the user's cache.
 
-The text contains neither sizes nor numbers of a case. A case that differs in viscosity, size or
-velocity therefore finds its kernels in the cache, without importing SymPy. Imports only `physics`,
-`layouts`, `solids` and lower layers. Newcomers rarely change this folder: a new model in `physics`
-or a new layout in `layouts` needs no change here. A new diagnostic field is a method of
-`diagnostics.Diagnostics`.
+The text contains neither sizes nor numbers of a case, so a case that differs in viscosity, size or
+velocity finds its kernels in the cache, without importing SymPy. Imports `physics`, `layouts`,
+`solids` and lower layers; new models and layouts need no change here. A new diagnostic field is a
+method of `diagnostics.Diagnostics`.
 """
 
 import hashlib
@@ -14,30 +13,10 @@ from collections.abc import Callable
 from typing import Any
 
 from mpilbm.codegen.program import Program
-from mpilbm.codegen.structure import (
-    SCALE,
-    averaged,
-    boundary_structures,
-    flags,
-    list_name,
-    structure,
-    wall_effects,
-)
+from mpilbm.codegen.structure import structure
 from mpilbm.core.machine import cache
 from mpilbm.core.registry import plugin_errors
 from mpilbm.model.case import Case
-
-__all__ = [
-    "SCALE",
-    "averaged",
-    "boundary_structures",
-    "cached",
-    "flags",
-    "generate",
-    "list_name",
-    "structure",
-    "wall_effects",
-]
 
 # SymPy reads it when it is imported. With its default of 1000 expressions it derives many again.
 os.environ.setdefault("SYMPY_CACHE_SIZE", "20000")

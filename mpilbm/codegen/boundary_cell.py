@@ -1,4 +1,7 @@
-"""The values that `Boundary.incoming` can use: of a listed cell and of the cells inwards of it."""
+"""The values that `Boundary.incoming` can use, of a listed cell and of the cells inwards of it.
+
+model/cell.py describes them.
+"""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -6,7 +9,7 @@ from functools import cached_property
 
 from sympy import Expr, Piecewise, Rational, Symbol, sqrt, sympify
 
-from mpilbm.codegen.coordinates import centre_of, given
+from mpilbm.codegen.cell_values import centre_of, given
 from mpilbm.codegen.entries import OWN, EntryText, staged
 from mpilbm.codegen.kernels import FieldKernels
 from mpilbm.codegen.model import Macroscopic, Model
@@ -55,7 +58,6 @@ class CellView:
 
     @cached_property
     def left(self) -> list[Expression]:
-        """The outgoing populations of the cell."""
         return self._fluid.outgoing(self._kernel, self._parity)
 
     @cached_property
@@ -65,11 +67,6 @@ class CellView:
 
     @cached_property
     def arrives(self) -> list[Expression]:
-        """The arriving populations: each streams in, or comes from a mirror image.
-
-        Along a missing link without a mirror image it is the outgoing population of the opposite
-        direction, plus the contribution of a moving half-way wall.
-        """
         f = self.streamed
         self._kernel.per_entry("blocked", "uint32*")
         if "move" in self._of.beside:
@@ -100,22 +97,19 @@ class CellView:
 
     @property
     def density(self) -> Expression:
-        """The stored density of the outgoing populations; phi of a scalar."""
         return self._macroscopic.density
 
     @property
     def rho(self) -> Expression:
-        """The density of the outgoing populations."""
         return self._macroscopic.rho
 
     @property
     def u(self) -> Vector:
-        """The velocity of the outgoing populations."""
         return self._macroscopic.u
 
 
 class BoundaryCell(CellView):
-    """The cell of an entry of a boundary list, see model/cell.py."""
+    """The cell of an entry of a boundary list; reads and computes values when they are used."""
 
     def __init__(self, kernel: EntryText, of: Listed) -> None:
         super().__init__(kernel, of)
@@ -132,7 +126,6 @@ class BoundaryCell(CellView):
         return self._kernel.load(name, f"(real)values[{column}]")
 
     def at_wall(self, i: int, expression: Expression, q: Expression = HALF) -> Expr:
-        """An expression with the given values at the wall, x - q c_i."""
         moved = {}
         for known, value in zip(self.values.values(), self._given, strict=True):
             if value.coordinates:
@@ -145,18 +138,15 @@ class BoundaryCell(CellView):
 
     @cached_property
     def meeting(self) -> Symbol:
-        """1 if several boundaries set values in the cell, else 0."""
         self._kernel.per_entry("blocked", "uint32*")
         return self._kernel.load("meeting", f"(real)(blocked[{OWN}] & 1)")
 
     def link(self, i: int) -> Symbol:
-        """The value of the link along c_i."""
         self._kernel.per_entry("link", "real*")
         self._kernel.argument("own_link", "int64")
         return self._kernel.load(f"link_{i}", f"link[{staged(i)} - own_link]")
 
     def behind(self, i: int, k: int, j: int) -> Expression:
-        """The outgoing population of x + k c_i along c_j."""
         step, fluid = self.lattice.offset(i), self._fluid
         places: dict[Symbol, Place] = {}
 
@@ -174,18 +164,15 @@ class BoundaryCell(CellView):
         return f
 
     def supplies(self, i: int, yes: Expression, no: Expression) -> Expr:
-        """`yes` if the entry supplies the population along c_i, else `no`."""
         listed = self._kernel.load(f"supplied_{i}", f"(real)(links >> {i} & 1)")
         return Piecewise((yes, listed > 0), (no, True))
 
     def owns(self, i: int, yes: Expression, no: Expression) -> Expr:
-        """`yes` if the link along c_i is missing and the entry owns it, else `no`."""
         self._kernel.per_entry("blocked", "uint32*")
         own = self._kernel.load(f"own_{i}", f"(real)((links & blocked[{OWN}]) >> {i} & 1)")
         return Piecewise((yes, own > 0), (no, True))
 
     def u_behind(self, i: int) -> list[Expression]:
-        """u of the outgoing populations of x + c_i; zeros if the entry does not own the link."""
         kernel, D = self._kernel, self.lattice.D
         kernel.per_entry("near_start", "int64*")
         kernel.argument("near", "real*")
@@ -209,8 +196,8 @@ class BoundaryCell(CellView):
     def streams(self, offset: Sequence[int], j: int) -> Expr:
         """The population that streams along c_j to x + offset, also beyond a face.
 
-        The access is recorded as that of a population that streams into x: both cross the same
-        planes, so the halo exchange is the same.
+        The access is recorded as that of a population that streams into x, which crosses the same
+        planes.
         """
         steps = self.lattice.offset_of(offset)
         end = "_to_" + "".join("mop"[1 + step] for step in steps)
@@ -245,17 +232,14 @@ class BoundaryCell(CellView):
 
     @cached_property
     def normal(self) -> tuple[int, ...]:
-        """The normal of the face, inwards."""
         return self._boundary.normal(self.lattice.D)
 
     @property
     def cs(self) -> Expr:
-        """The speed of sound."""
         return sqrt(self.lattice.cs2)
 
     @cached_property
     def state(self) -> dict[str, Symbol]:
-        """The state of the entry from the previous step, by name."""
         names = self._boundary.state(self.lattice)
         return {
             name: self._kernel.load(f"state_{name}", f"state[{self._kernel.state(k, len(names))}]")
@@ -263,7 +247,6 @@ class BoundaryCell(CellView):
         }
 
     def inward(self, k: int) -> CellView:
-        """The k-th cell inwards along the normal; if it is not fluid, the nearest one before it."""
         declared = self._boundary.capabilities.inward
         if not 0 < k <= declared:
             raise ValueError(
@@ -286,17 +269,14 @@ class BoundaryCell(CellView):
         return model
 
     def feq(self, density: Expression, rho: Expression, u: Vector) -> list[Expression]:
-        """The equilibrium of the fluid's collision."""
         return self._flow.collision.feq(self.lattice, density, rho, u)
 
     def stored(self, rho: Expression) -> Expression:
-        """The stored density that represents rho."""
         if not self._fluid.model.offset:
             return rho
         return 0 if rho == 1 else self._kernel.let("stored", rho - 1)
 
     def macroscopic(self, f: Populations) -> tuple[Expression, Expression, list[Expression]]:
-        """density, rho and u of arriving populations."""
         density = total(f)
         rho = self.rest(density)
         momentum = [dot([c[a] for c in self.lattice.c], f) for a in range(self.lattice.D)]
@@ -304,27 +284,21 @@ class BoundaryCell(CellView):
 
     @cached_property
     def force(self) -> list[Expression]:
-        """The force per volume; zeros without one."""
         return self._flow.force(self._kernel)
 
     def velocity(self, momentum: Vector, rho: Expression) -> list[Expression]:
-        """u from sum_i c_i f_i of arriving populations: half of the force is added."""
         whole = [j + F / 2 for j, F in zip(momentum, self.force, strict=True)]
         return self._flow.collision.velocity(whole, rho)
 
     def momentum(self, rho: Expression, u: Vector) -> list[Expression]:
-        """sum_i c_i f_i of arriving populations, from u; half of the force is subtracted."""
         (inverse,) = self._flow.collision.velocity([1], rho)
         return [v / inverse - F / 2 for v, F in zip(u, self.force, strict=True)]
 
     def rest(self, density: Expression) -> Expression:
-        """rho from a stored density."""
         return self._fluid.model.rest(density)
 
     def below(self, a: Expression, b: Expression, yes: Expression, no: Expression) -> Expr:
-        """`yes` if a < b, else `no`."""
         return Piecewise((yes, a < sympify(b)), (no, True))
 
     def let(self, name: str, expression: Expression) -> Symbol:
-        """Name a value."""
         return self._kernel.let(name, expression)

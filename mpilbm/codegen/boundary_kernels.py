@@ -1,7 +1,7 @@
 """Kernels over boundary entries, which compute and write the incoming populations.
 
-The populations are staged in an array and then written by another kernel or, where no other entry
-accesses their places, written directly.
+They are staged and written by another kernel or, where no other entry accesses their places,
+written directly.
 """
 
 from dataclasses import replace
@@ -102,7 +102,7 @@ def begin_kernel(of: Listed) -> EntryText:
     return kernel
 
 
-def enter_kernel(fluid: FieldKernels, parity: int, lowest: int = 1) -> EntryText:
+def enter_kernel(fluid: FieldKernels, parity: int, lowest: int) -> EntryText:
     """Write staged populations, of directions from `lowest` on, to where the step reads them."""
     text = "the population that enters -> where the next step gathers it"
     kernel = EntryText("enter", text, fluid, parity)
@@ -116,15 +116,11 @@ def enter_kernel(fluid: FieldKernels, parity: int, lowest: int = 1) -> EntryText
     return kernel
 
 
-def again_kernel(fluid: FluidKernels, parity: int, lowest: int = 1) -> EntryText:
+def again_kernel(fluid: FluidKernels, parity: int, lowest: int) -> EntryText:
     """Compute listed cells a second time, in layouts without places for incoming populations."""
     text = "as collide_stream, with the populations that enter at boundaries"
     kernel = EntryText("again", text, fluid, parity, "collide")
     kernel.links = ""
-    kernel.argument("staging", "real*")
-    for i, f in enumerate(fluid.incoming(kernel, parity, "f_in")):
-        kernel.do(f"real arrives_{i} = {{0}};", f)
-    kernel.enter_all(lowest, "staging[{}]")
-    arrived = [kernel.load(f"arrived_{i}", f"arrives_{i}") for i in range(fluid.lattice.Q)]
+    arrived = kernel.arrived(fluid, parity, lowest, "f_in")
     fluid.store(kernel, parity, fluid.collide(kernel, arrived), "f_out")
     return kernel

@@ -1,8 +1,8 @@
 """Common subexpressions of kernels: those of `sympy.cse`, found in less time.
 
-As in SymPy there are two passes. The first gives sums that share terms, and products that share
-factors, a common part, and takes the sign out of sums and products that are mostly negative. The
-second names what then occurs several times. All symbols are real, so that all products commute.
+There are two passes. The first gives sums that share terms, and products that share factors, a
+common part, and takes the sign out of sums and products that are mostly negative; the second names
+what then occurs several times. All symbols are real, so all products commute.
 """
 
 from collections import defaultdict
@@ -14,7 +14,7 @@ from typing import Any
 from sympy import Add, Basic, Expr, Mul, Pow, S, Symbol, Tuple, numbered_symbols
 from sympy.core.sorting import default_sort_key
 
-from mpilbm.codegen.term_order import ordered_terms
+from mpilbm.codegen.printer import ordered_terms
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +35,7 @@ Named = tuple[list[tuple[Symbol, Basic]], list[Basic]]
 def common_parts(expressions: Sequence[Basic], prefix: str) -> Named:
     """(name, expression) of each common part, and the expressions in terms of these names.
 
-    A name is `prefix` and a number. The result is that of
-    `sympy.cse(expressions, numbered_symbols(prefix, real=True))`.
+    The result is that of `sympy.cse(expressions, numbered_symbols(prefix, real=True))`.
     """
     return _Naming(expressions, _forms(expressions)).named(expressions, prefix)
 
@@ -108,8 +107,7 @@ def _mostly_negative(expression: Basic) -> bool:
 def _match(func: type[Basic], found_operations: Iterable[Basic], forms: Forms) -> None:
     """Add the forms of sums (or products) in which terms that several of them share are a part.
 
-    All are compared with those that have at least as many terms, in the order of the number of
-    terms in common.
+    Each is compared with those of at least as many terms, in the order of the terms in common.
     """
     operations = sorted(found_operations, key=lambda operation: len(operation.args))
     numbers: dict[Part, int] = {}  # of the terms

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from sympy import Symbol
 
-from mpilbm.codegen.coordinates import given
+from mpilbm.codegen.cell_values import given
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.model import Macroscopic, Model
@@ -50,7 +50,7 @@ class Coupled(Protocol):
 
 
 class CoupledCell:
-    """The values that a Coupling can use; `populations(k)` returns the Q populations of fluid k."""
+    """The values that a Coupling can use, see model/cell.py; `populations(k)`: those of fluid k."""
 
     def __init__(
         self,
@@ -65,45 +65,37 @@ class CoupledCell:
 
     @property
     def half(self) -> int:
-        """1 where half of a force is part of the velocity."""
         return self.kernels.fluids[0].model.half
 
     def number(self, name: str) -> Symbol:
-        """An argument of the kernel."""
         return self.kernel.argument(name, "real")
 
     @cache  # noqa: B019
     def density(self, k: int) -> Symbol:
-        """The stored density of a fluid, see Model."""
         return self.let(f"density_{k}", sum(self.f(k)))
 
     @cache  # noqa: B019
     def rho(self, k: int) -> Symbol:
-        """The density of a fluid."""
         return self.let(f"rho_{k}", self.kernels.fluids[k].model.rest(self.density(k)))
 
     @cache  # noqa: B019
     def momentum(self, k: int) -> list[Expression]:
-        """sum_i c_i f_i."""
         return [
             self.let(f"j_{axis}_{k}", dot([c[a] for c in self.lattice.c], self.f(k)))
             for a, axis in enumerate(self.axes)
         ]
 
     def external_force(self, k: int) -> list[Expression]:
-        """The force per volume that the case gives."""
         values = self.kernels.case.force_on(k)
         if not values:
             return [0] * len(self.axes)
         return [given(self.kernel, value, self.lattice) for value in values]
 
     def here(self, name: str) -> Symbol:
-        """A field in the cell."""
         return self._read(name, HERE, "")
 
     @cache  # noqa: B019
     def slope(self, name: str) -> list[Expression]:
-        """sum_i w_i c_i field(x + c_i) / cs2."""
         lattice = self.lattice
         there: list[Expression] = [0]
         for i in range(1, lattice.Q):
@@ -116,7 +108,6 @@ class CoupledCell:
 
     @cache  # noqa: B019
     def laplacian(self, name: str) -> Symbol:
-        """2 sum_i w_i (field(x + c_i) - field(x)) / cs2."""
         lattice, here = self.lattice, self.here(name)
         around = (self._read(name, lattice.offset(i), f"_{i}") for i in range(1, lattice.Q))
         steps = [0, *(there - here for there in around)]
@@ -134,8 +125,8 @@ class CoupledCell:
     def collided(self, k: int, F: Vector, u: Vector | None = None) -> list[Expression]:
         """Outgoing populations under a force, at the velocity u or at the fluid's own.
 
-        The rest population is set such that the mass is conserved. Otherwise rounding in float32
-        removed 1e-4 of the mass of a drop of G = -5 in 8000 steps; with this only 1e-7.
+        The rest population conserves the mass: rounding in float32 removed 1e-4 of the mass of a
+        drop of G = -5 in 8000 steps; with this only 1e-7.
         """
         fluid, f = self.kernels.fluids[k], self.f(k)
         model = replace(fluid.model, acting=tuple(F))
@@ -152,10 +143,6 @@ class CoupledCell:
         u: Vector | None = None,
         F: Vector | None = None,
     ) -> list[Expression]:
-        """Outgoing populations of a fluid that relaxes towards feq; at u under a force F if given.
-
-        `rates`: values that replace some of the fluid's rates.
-        """
         fluid, f, density = self.kernels.fluids[k], self.f(k), self.density(k)
         collision = fluid.model.collision
         source: Populations = [0] * self.lattice.Q
@@ -171,7 +158,6 @@ class CoupledCell:
         return fluid.mass_kept(self.kernel, f_star, density)
 
     def initial(self, k: int, F: Vector) -> list[Expression]:
-        """Outgoing populations in equilibrium at the density and momentum of f, under a force."""
         model = replace(self.kernels.fluids[k].model, acting=tuple(F))
         density = self.density(k)
         v = model.collision.velocity(self.momentum(k), model.rest(density))

@@ -19,10 +19,7 @@ OfFluid = Callable[[int], Populations]  # the populations of fluid k
 
 
 class CoupledKernels:
-    """Generates the kernels of fluids that a coupling lets interact.
-
-    `averaged`: fields in some walls are means over fluid cells.
-    """
+    """Generates the kernels of coupled fluids; `averaged`: fields in some walls are means."""
 
     def __init__(self, case: Case, averaged: bool) -> None:
         assert case.coupling is not None  # see programs.build

@@ -154,8 +154,8 @@ class Diagnostics:
     def change(self, parity: int) -> RowSums:
         """Sums over the fluid cells of each row of (u - u')^2 and u^2; stores u.
 
-        u' is read from a copy of the array into which u is stored: on an H200, a kernel that
-        reads and writes one array took six times as long as without its stores.
+        u' is read from a copy of the array: on an H200, a kernel that reads and writes one array
+        took six times as long as without its stores.
         """
         kernel = self._sums("change", "(u - u').(u - u'), u.u; u' = u", self.fluid.grid, parity)
         fluid = self._inside
@@ -234,9 +234,8 @@ class Diagnostics:
         return kernel
 
     def transport(self, numbers: tuple[int, ...]) -> RowSums:
-        """Sums over the fluid cells of each row of u_a phi, d_a phi and |grad phi|^2.
-
-        `numbers`: those of the fields phi among `sloped`; the columns of one follow another's.
+        """Sums over the fluid cells of each row of u_a phi, d_a phi and |grad phi|^2, for each of
+        `numbers`.
         """
         kernel = self._sums("transport", "u phi, grad phi, |grad phi|^2", self.grid)
         kernel.optional = True
@@ -286,9 +285,9 @@ class Diagnostics:
     def _slope(self, kernel: KernelText, axis: int, component: int, flag: str) -> Expression:
         """du_component / dx_axis; one-sided next to a solid or a wall, zero between two.
 
-        On a staggered lattice the neighbours along the axis are not stored. There the slopes along
-        the diagonals v, w of each plane that contains the axis give d_a u = (v_a v.grad u + w_a
-        w.grad u) / 2, averaged over the planes in which both diagonals have a slope.
+        On a staggered lattice the neighbours along the axis are not stored. The slopes along the
+        diagonals v, w of each plane that contains the axis give d_a u = (v_a v.grad u + w_a w.grad
+        u) / 2, averaged over the planes in which both diagonals have a slope.
         """
         directions = self.lattice.stencil[1::2]
         if not self.lattice.staggered:
@@ -340,9 +339,8 @@ class Diagnostics:
 
 @lru_cache(1000)  # the same for all fluids on a lattice
 def _differences(here: Symbol, before: Symbol, after: Symbol, low: Symbol, high: Symbol) -> Sides:
-    """Differences to the values before and after a cell, 0 where `low` or `high` is 0: no fluid.
-
-    Also the factor of their mean, 1/2 or 1, and the number of fluid neighbours.
+    """Differences to the values before and after a cell, 0 where `low` or `high` is 0 (no fluid);
+    the factor of their mean, 1/2 or 1; the number of fluid neighbours.
     """
     below = Piecewise((here - before, low > 0), (0, True))
     above = Piecewise((after - here, high > 0), (0, True))

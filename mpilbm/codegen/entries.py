@@ -66,15 +66,21 @@ class EntryText(KernelText):
         self.links = "const uint32 links = missing[entry];"
         del self.arguments["start"]
 
-    def enter_all(self, lowest: int, value: str) -> None:
-        """Read what all entries of a cell have staged into arrives_i, i >= `lowest`."""
-        self.argument("head", "int32*")
-        self.argument("following", "int32*")
+    def arrived(
+        self, fluid: FieldKernels, parity: int, lowest: int, pointer: str = "f", prefix: str = "f"
+    ) -> list[Symbol]:
+        """The incoming populations of a cell; of i >= `lowest` what its entries have staged."""
+        stored = fluid.layout.populations
+        value = "LOAD(staging, {})" if stored else "staging[{}]"
+        self.declare(staging="store*" if stored else "real*", head="int32*", following="int32*")
+        for i, f_i in enumerate(fluid.incoming(self, parity, pointer, prefix)):
+            self.do(f"real arrives_{i} = {{0}};", f_i)
         self.do("for (int32 k = head[entry]; k >= 0; k = following[k]) {{")
         self.do(LINKS.format("k"))
         for i in range(lowest, self.directions):
             self.do(f"if ({listed(i)}) arrives_{i} = {value.format(staged(i))};")
         self.do("}}")
+        return [self.load(f"arrived_{i}", f"arrives_{i}") for i in range(self.directions)]
 
     def per_entry(self, name: str, type: str) -> str:
         """Declare an array of the list's own; returns the C text of the entry's value."""
@@ -85,10 +91,10 @@ class EntryText(KernelText):
         return f"{name}{self.end}[{OWN}]"
 
     def inwards(self, k: int) -> Self:
-        """This kernel with the k-th cell inwards along the normal as its cell.
+        """This kernel with the k-th cell inwards as its cell; names of its values end in `_in1` or
+        `_in2`.
 
-        Names of its values end in `_in1` or `_in2`. Accesses are recorded as those of the entry's
-        own cell: both cells belong to the same slab, so the halo exchange is the same.
+        Accesses are recorded as those of the entry's own cell: both cells belong to the same slab.
         """
         inner = self.at(CellNames.suffixed(f"_in{k}"), f"_in{k}")
         cells = inner.per_entry("cells", "int64*")
@@ -121,8 +127,7 @@ class EntryText(KernelText):
     ) -> tuple[list[str], Blocks, list[Expression]]:
         """Definitions for all directions; {i: (definitions, values)}; the values of `always`.
 
-        `wanted`: the expressions of each direction. What only one direction uses is among its own
-        definitions.
+        What only one direction uses is among its own definitions.
         """
         names = list(self.definitions)
         flat = [value for values in wanted.values() for value in values]

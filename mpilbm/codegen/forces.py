@@ -1,19 +1,20 @@
-"""The kernels of the forces on bodies: what links give to bodies in a step, summed by plane.
+"""The kernels of the forces on bodies, summed by plane: what links, or cells, take from the fluid.
 
 Entries are added in chunks (see prelude.h), then the chunks of a body in a plane one after another.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sympy import Piecewise
 
 from mpilbm.codegen.boundary_cell import HALF, BoundaryCell, Listed, mirror_of
-from mpilbm.codegen.coordinates import index
+from mpilbm.codegen.cell_values import index
 from mpilbm.codegen.entries import OWN, EntryText
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FluidKernels
-from mpilbm.codegen.link_sums import ChunkText
 from mpilbm.codegen.model import Model
+from mpilbm.codegen.program import BODY_CELLS
+from mpilbm.codegen.sums import ChunkText
 from mpilbm.layouts import Offset, against
 from mpilbm.model.expressions import Expression
 from mpilbm.physics.algebra import dot, pairs
@@ -26,7 +27,7 @@ TURNS = (("y", "z", "x"), ("z", "x", "y"), ("x", "y", "z"))  # torque_c = a f_b 
 
 
 def force_kernel(of: Listed, split: bool, framed: bool) -> "ForceText":
-    """Sum what the links of a list give to their bodies, see ForceText.
+    """Sum what the links of a list give to their bodies.
 
     With f_opp outgoing and f_i incoming, feq_i the equilibrium at rest (rho = 1, u = 0: forces use
     the gauge pressure), and u the velocity of the wall:
@@ -77,11 +78,11 @@ class ForceText(ChunkText):
     split    whether pressure and stress are wanted
     framed   whether bodies have frames, see case/case.py
 
-    In the text, `number_x` is the number of the cell along x, and `at_x_p` the coordinate at which
-    a link along a c_i with c_x = 1 leaves the body, half a link from its last node (continuous
-    where a body crosses a periodic face). `sign_x_p` is -1 if this link reaches the body through a
-    mirror: it is then replaced by its mirror image, which reaches the body directly. `changed_x` is
-    the place of the momentum that arriving populations lose, the node behind the first wall.
+    In the text, `number_x` is the number of the cell along x; `at_x_p` the coordinate at which a
+    link along a c_i with c_x = 1 leaves the body, half a link from its last node (continuous where
+    a body crosses a periodic face); `sign_x_p` is -1 if this link reaches the body through a mirror
+    and is replaced by its mirror image. `changed_x` is the place of the momentum that arriving
+    populations lose, the node behind the first wall.
     """
 
     def __init__(self, of: Listed, split: bool, framed: bool) -> None:
@@ -248,21 +249,16 @@ def stress_kernel(fluid: FluidKernels, parity: int, lowest: int) -> EntryText:
     """rho - 1 and the stresses xx, xy, … of each listed cell, with the staged incoming populations.
 
     sigma_ab = -sum_i c_a c_b (g_i - feq_i(rho, u)), g_i = (f_out_i + f_in_i) / 2, with rho and u of
-    g. The mean g includes half of the change of the moments in a collision. Therefore its second
-    moments are the momentum flux of the fluid at any relaxation rates, with half of the force.
+    g. The mean g includes half of the change in a collision, so its second moments are the momentum
+    flux at any relaxation rates, with half of the force.
     """
     model, lattice = fluid.model, fluid.lattice
     text = "rho - 1, -sum c_a c_b (g - feq), g = (f_out + f_in) / 2"
     kernel = EntryText("stress", text, fluid, parity, "other")
     kernel.links = ""
-    kernel.argument("staging", "store*" if fluid.layout.populations else "real*")
     kernel.argument("stress", "double*")
-    staged = "LOAD(staging, {})" if fluid.layout.populations else "staging[{}]"
     left = fluid.outgoing(kernel, parity)
-    for i, f_i in enumerate(fluid.incoming(kernel, parity, "f", "streams")):
-        kernel.do(f"real arrives_{i} = {{0}};", f_i)
-    kernel.enter_all(lowest, staged)
-    arrived = [kernel.load(f"arrived_{i}", f"arrives_{i}") for i in range(lattice.Q)]
+    arrived = kernel.arrived(fluid, parity, lowest, prefix="streams")
     means = ((out + into) / 2 for out, into in zip(left, arrived, strict=True))
     g = [kernel.let(f"g_{i}", mean) for i, mean in enumerate(means)]
     density = kernel.let("density", sum(g))
@@ -279,3 +275,50 @@ def stress_kernel(fluid: FluidKernels, parity: int, lowest: int) -> EntryText:
         text = f"COPY(stress, entry * {len(found)} + {k}, (double)({{0}}));"
         kernel.do(text, value, writes="stress")
     return kernel
+
+
+class CellForceText(EntryText):
+    """A kernel over chunks of the cells of bodies that adds force and torque, see Boundary.taken.
+
+    `head` has the first of the staged entries of a boundary list in a cell, or -1. The torque is
+    about the origin of the coordinates of the body; `framed`: whether bodies have frames, see
+    case/case.py.
+    """
+
+    def __init__(self, fluid: FluidKernels, parity: int, lowest: int, framed: bool) -> None:
+        assert fluid.model.body is not None  # there is such a kernel for these bodies only
+        text = f"F = taken from the fluid in a cell: {fluid.model.body.boundary.name}"
+        super().__init__(BODY_CELLS, text, fluid, parity, "other", "chunks")
+        self.lattice, self.axes, self.links = fluid.lattice, AXES[: fluid.lattice.D], ""
+        self.declare(chunk_first="int32*", chunk_entry="int32*", chunk_sums="double*")
+        self.written.add("chunk_sums")
+        self.turns = [turn for turn in TURNS if {*turn[:2]} <= {*self.axes}]
+        f = self.arrived(fluid, parity, lowest, prefix="streams")
+        force = fluid.model.taken(self, f, fluid.rates(self))
+        places = [self._place(bit, axis, framed) for bit, axis in enumerate(self.axes)]
+        self._add(force, places)
+
+    def _place(self, bit: int, axis: str, framed: bool) -> Expression:
+        """The coordinate of the cell's centre, in the frame of its body."""
+        number = index(self, axis, self.lattice)(self.cell)
+        if not framed:
+            return self.load(f"at_{axis}", f"(real)({number}) + R(0.5)")
+        self.declare(frames="double*", member="int32*", **{f"box_{axis}": "int"})
+        frame = f"frames[{2 * len(self.axes)} * (int64)member[entry] + {2 * bit}"
+        box = f"(real)({number}) + R(0.5)"
+        across = f"({box} < {frame}] ? box_{axis} : 0)"
+        return self.load(f"at_{axis}", f"{box} + {across} + (real){frame} + 1]")
+
+    def _add(self, force: Sequence[Expression], places: Sequence[Expression]) -> None:
+        """Add the force, and place x force."""
+        F, at = dict(zip(self.axes, force, strict=True)), dict(zip(self.axes, places, strict=True))
+        for k, axis in enumerate(self.axes):
+            self.do(f"const double taken_{axis} = {{0}};", F[axis])
+            self.do(f"total[{k}] += taken_{axis};")
+        for k, (a, b, _) in enumerate(self.turns, len(self.axes)):
+            text = f"total[{k}] += (double){{0}} * taken_{b} - (double){{1}} * taken_{a};"
+            self.do(text, at[a], at[b])
+
+    def driver(self) -> str:
+        """The loop over chunks, with the number of columns."""
+        return f"FOR_CHUNKS({self.name}_at, {len(self.axes) + len(self.turns)})"

@@ -1,10 +1,9 @@
 """A kernel that computes the initial fields of a fluid from their formulas.
 
-Formulas of coordinates become tables along the axes and operations between them:
-0.1*sin(2*pi*x/nx)*cos(2*pi*y/ny) becomes table_0[x]*table_1[y]. The tables are evaluated by NumPy.
-The rest of a formula consists of operations whose results IEEE 754 defines (sum, product, quotient,
-root, comparison). A kernel on any device therefore computes the bits of `Formula.evaluate`. It is a
-program of its own, so that another formula does not change the text of the time step.
+Formulas of coordinates become tables along the axes, which NumPy evaluates, and operations between
+them: 0.1*sin(2*pi*x/nx)*cos(2*pi*y/ny) becomes table_0[x]*table_1[y]. IEEE 754 defines the results
+of these operations (sum, product, quotient, root, comparison), so a kernel on any device computes
+the bits of `Formula.evaluate`. It is a program of its own, apart from the text of the time step.
 """
 
 from collections.abc import Mapping
@@ -66,10 +65,10 @@ class Tables:
     axes: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def divided(self, tree: Tree) -> Tree | None:
-        """Return the tree of exact operations and names of tables; None if there is none.
+        """Return the tree of exact operations and names of tables.
 
-        There is none if an inexact function, such as tanh, depends on the coordinates of all axes,
-        or if a table would be large.
+        None if an inexact function, such as tanh, depends on the coordinates of all axes, or if a
+        table would be large.
         """
         used = set(names_of(tree))
         axes = tuple(axis for axis in AXES if axis in used)
@@ -94,10 +93,7 @@ class Tables:
         return name
 
     def values(self) -> dict[str, np.ndarray | float]:
-        """Numbers, and tables (1-D, x fastest) for the cells of the whole box.
-
-        They do not depend on the slab, so that neither do the bits of NumPy's functions.
-        """
+        """Numbers, and tables (1-D, x fastest) for the cells of the whole box, on every slab."""
         box: dict[str, float] = {f"n{axis}": n for axis, n in self.size.items()} | {"t": 0.0}
         found: dict[str, np.ndarray | float] = {}
         for name, tree in self.trees.items():
@@ -119,10 +115,7 @@ def _is_exact(tree: tuple) -> bool:
 
 
 def c_text(tree: Tree, names: Mapping[str, str]) -> str:
-    """C text of a tree that `divided` returned, which uses FUNCTIONS.
-
-    `names`: the C text of each table and number.
-    """
+    """C text of a tree that `divided` returned; `names`: that of each table and number."""
     if not isinstance(tree, tuple):
         return names[str(tree)]
     operation = tree[0]
@@ -163,8 +156,8 @@ def generate(lattice: Lattice, trees: Mapping[str, Tree], tables: Tables) -> Pro
 def kernel(lattice: Lattice, trees: Mapping[str, Tree], tables: Tables) -> "KernelText":
     """rho_initial[cell] = rho; u_initial[cell, a] = u_a, in double precision.
 
-    The arrays begin at plane `origin`. refused[plane - first, x] is set to 1 if a density or a
-    velocity in this plane and at this x is not finite or out of range.
+    The arrays begin at plane `origin`. refused[plane - first, x] = 1 if a density or a velocity in
+    this plane and at this x is not finite or out of range.
     """
     from mpilbm.codegen.kernel_text import KernelText
 
@@ -190,7 +183,7 @@ def _arguments(lattice: Lattice) -> dict[str, str]:
 
 def _value(text: "KernelText", name: str, axes: tuple[str, ...], lattice: Lattice) -> str:
     """C text of a number, or of a table's value in the kernel's cell; declares its arguments."""
-    from mpilbm.codegen.coordinates import index
+    from mpilbm.codegen.cell_values import index
     from mpilbm.layouts.cells import CELL
 
     text.argument(name, "double*" if axes else "double")

@@ -182,8 +182,8 @@ def _symbols(expression: Expression) -> tuple[Symbol, ...]:
 def share(expressions: tuple[Expression, ...]) -> Shared:
     """(name, expression) of each common part, and the expressions in terms of these names.
 
-    If a common part a*(b + c) occurs only as a term of sums, b + c gets the name instead: a*name +
-    d then costs no more than an addition.
+    If a common part a*(b + c) is only a term of sums, b + c gets the name: a*name + d then costs no
+    more than an addition.
     """
     names, wanted = common_parts(expressions, "t")
     values = [*(value for _, value in names), *wanted]

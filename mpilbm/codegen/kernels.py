@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from mpilbm.codegen.coordinates import given
+from mpilbm.codegen.cell_values import given
 from mpilbm.codegen.kernel_text import KernelText
-from mpilbm.codegen.model import FieldModel, Model
+from mpilbm.codegen.model import Model
 from mpilbm.codegen.printer import AsStored, AsStoredOwn, symbol
 from mpilbm.codegen.program import FORCE
+from mpilbm.codegen.scalar_model import ScalarModel
 from mpilbm.codegen.step_text import NodeText, PairText
 from mpilbm.codegen.values import KernelValues
 from mpilbm.core.formulas.trees import total
@@ -16,6 +17,7 @@ from mpilbm.layouts.grid import Grid
 from mpilbm.model.expressions import Expression, Populations
 from mpilbm.physics.lattices import Lattice
 
+FieldModel = Model | ScalarModel
 CELL = "MAYBE_UNUSED const int64 cell = ((plane - origin) * rows + row) * nx + x;"
 NODE = """\
 const int within = node_cell[node_start[plane] + node], row = within / nx, x = within - row * nx;
@@ -32,8 +34,7 @@ class Options:
     """Properties of a case that change the kernels of a fluid or scalar.
 
     paired    GPUs update two cells per thread
-    unit      populations are stored as multiples of 1 / unit, and the step computes with them
-              without scaling each value; an equilibrium with a fixed density rho_0 scales them
+    unit      populations are stored as multiples of 1 / unit, and steps compute with them unscaled
     rounded   storage rounds populations so coarsely that the rest population must conserve the mass
     stressed  the initial state has given stresses
     held      there is a kernel for steps at a prescribed velocity
@@ -142,9 +143,8 @@ class FieldKernels:
     ) -> list[Expression]:
         """f* with f*_0 = density - sum_{i>0} f*_i, in terms of the values as they are stored.
 
-        Rounding to nearest is biased where the distribution of a population is asymmetric: a
-        decaying vortex lost 3e-5 of its density in 10^4 steps. Only the rounding of f*_0 remains.
-        `of`: the end of the names of the values.
+        Rounding to nearest is biased where the distribution of a population is asymmetric: a vortex
+        lost 3e-5 of its density in 10^4 steps. `of`: the end of the names of the values.
         """
         f = [kernel.let(f"leaves{of}_{i}", f_i) for i, f_i in enumerate(f_star) if i]
         as_stored = AsStored if kernel.unit == 1 else AsStoredOwn
@@ -205,9 +205,8 @@ class FieldKernels:
         return kernel
 
     def _addresses(self, kernel: KernelText, parity: int) -> Iterator[tuple[str, str, str]]:
-        """C text of the indices of each stored value in the canonical state and in the field.
-
-        With the suffix of the macros for its format.
+        """C text of the index of each stored value in the canonical state and in the field, and the
+        suffix of the macros for its format.
         """
         places = self.stored_places(parity)
         for i, place in enumerate(places):
@@ -284,7 +283,6 @@ class FluidKernels(FieldKernels):
         return self.store_step(kernel, parity, f_star)
 
     def _update(self, role: str, equations: str, parity: int) -> KernelText:
-        """An empty kernel for a step."""
         if self.grid.over == "nodes":
             return NodeText(role, equations, self.unit, parity)
         if self.paired:

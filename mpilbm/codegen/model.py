@@ -1,20 +1,21 @@
 """The equations of one fluid as symbols: rho and u, collision, initial state."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from sympy import Rational
+import numpy as np
+from sympy import Rational, lambdify, symbols
 
-from mpilbm.codegen.coordinates import given
-from mpilbm.codegen.partial_cell import CellBody, Partial, beyond_equilibrium
+from mpilbm.codegen.cell_values import CellBody, beyond_equilibrium, given
 from mpilbm.codegen.program import FORCE
 from mpilbm.codegen.values import KernelValues
 from mpilbm.core.formulas.trees import total, where
 from mpilbm.core.formulas.values import CellValue
-from mpilbm.layouts import HERE, AnyGrid, Place
+from mpilbm.layouts import HERE, AnyGrid, Layout, Place
+from mpilbm.model.case import Case
+from mpilbm.model.cell import PartialCell
 from mpilbm.model.expressions import (
-    Equations,
     Expression,
     Let,
     Populations,
@@ -31,53 +32,23 @@ Stressed = tuple[Vector, Rates]  # second moments, and the rates of the collisio
 
 
 class Macroscopic(NamedTuple):
-    """The moments of populations: density, as it is stored, rho and u.
-
-    For a scalar the density is phi; it has neither rho nor a velocity of its own.
-    """
+    """The moments of populations: the density as it is stored, rho and u; of a scalar phi alone."""
 
     density: Expression
     rho: Expression = None
     u: Vector = ()
 
 
-class FieldModel(Equations, Protocol):
-    """The equations of a fluid (Model) or scalar (ScalarModel), as the kernels of both use them."""
-
-    @property
-    def lattice(self) -> Lattice:
-        """The lattice of the populations."""
-
-    @property
-    def offset(self) -> bool:
-        """Whether populations are stored as deviations from a fluid at rest."""
-
-    @property
-    def any_unit(self) -> bool:
-        """Whether the equilibrium is the same in any unit of the populations."""
-
-    @property
-    def axes(self) -> str:
-        """The coordinates: "xy" or "xyz"."""
-
-    def macroscopic(self, kernel: KernelValues, f: Populations, half: int) -> Macroscopic:
-        """The moments of incoming (`half` = 1) or outgoing (-1) populations."""
-
-    def initial(
-        self, kernel: KernelValues, density: Expression, u: Vector, stressed: Stressed | None = None
-    ) -> list[Expression]:
-        """Outgoing populations of a cell in the initial state."""
-
-
 @dataclass(frozen=True)
 class Model:
     """A lattice with a collision, a force (or None) and the form of storage.
 
-    With `offset` populations are stored as f_i - feq_i(rho = 1, u = 0). `density` is the sum of the
-    stored ones: rho - 1, or rho without offset. Populations, densities and momenta are multiples of
-    1 / `unit`, which is 1 unless the equilibrium is the same in any unit of mass. `force_grid`:
-    the memory of a force that is given for each cell. `body`: the bodies that act in cells. `nu`:
-    the viscosity, if it differs from cell to cell.
+    offset      whether populations are stored as f_i - feq_i(rho = 1, u = 0), with density rho - 1
+    unit        populations, densities and momenta are multiples of 1 / unit; it is not 1 only if
+                the equilibrium is the same in any unit of mass
+    force_grid  the memory of a force that is given for each cell
+    body        the bodies that act in cells
+    nu          the viscosity, if it differs from cell to cell
     """
 
     lattice: Lattice
@@ -100,9 +71,8 @@ class Model:
         return AXES[: self.lattice.D]
 
     def force(self, kernel: KernelValues) -> list[Expression]:
-        """The force per volume, D symbols of the kernel (zeros without a force).
-
-        In cells of which a body fills a share, the force on the rest of the cell.
+        """The force per volume, D expressions; in cells that a body fills in part, that on the
+        rest.
         """
         if self.forcing is None:
             return [0] * self.lattice.D
@@ -131,9 +101,9 @@ class Model:
         return self.collision.rebuilt(self.lattice, density, self.rest(density), u, A, only)
 
     def macroscopic(self, kernel: KernelValues, f: Populations, half: int) -> Macroscopic:
-        """density, rho, u of Q populations; u = (sum_i c_i f_i + half F/2) / rho, or over rho_0.
+        """density, rho, u of incoming (`half` = 1) or outgoing (-1) populations.
 
-        `half` is +1 for incoming and -1 for outgoing populations.
+        u = (sum_i c_i f_i + half F/2) / rho, or over rho_0.
         """
         density = kernel.let("density", total(f))
         rho = kernel.let("rho", self.rest(density))
@@ -180,9 +150,9 @@ class Model:
         let: Let = unnamed,
         share: Expression = None,
     ) -> list[Expression]:
-        """The outgoing populations at a given velocity and force F; `let` as for Collision.
+        """The outgoing populations at a given velocity and force F.
 
-        `share`: that of a body in the cell; None: none acts in it.
+        `let` as for Collision; `share`: that of a body in the cell, None if none acts in it.
         """
         source = self.source(at, F)
         inside = source if self.half else None
@@ -201,12 +171,12 @@ class Model:
         rates: Rates,
         share: Expression,
         let: Let,
-    ) -> Partial:
+    ) -> PartialCell:
         """The cell as its boundary sees it, of which a body fills a share."""
         collision, lattice = self.collision, self.lattice
         mass = 1 / collision.velocity([1], at.rho)[0]
         feq = collision.feq(lattice, *at)
-        return Partial(
+        return PartialCell(
             lattice=lattice,
             share=share,
             omega=collision.stress_rate(rates),
@@ -270,8 +240,8 @@ class Model:
         """Outgoing populations of a cell at rho and u in equilibrium: feq_i + F_i / 2.
 
         If the force acts outside the collision: feq_i + F_i, at the velocity of the collision.
-        `stressed`: the second moments sum_i c_i c_i (f_i - feq_i) of a flow, and rates. With these
-        the result is that of a collision of feq_i - F_i / 2 + w_i Q_i : stress / (2 cs4).
+        `stressed`: the second moments sum_i c_i c_i (f_i - feq_i) of a flow, and rates; the result
+        is then that of a collision of feq_i - F_i / 2 + w_i Q_i : stress / (2 cs4).
         """
         rho, F = kernel.let("rho", self.rest(density)), self.force(kernel)
         at = Macroscopic(density, rho, self._colliding(kernel, rho, u, F))
@@ -301,10 +271,9 @@ class Model:
     ) -> list[Expression]:
         """A collision at a prescribed velocity u: j* = j + rate (rho u - j), all else unchanged.
 
-        Repeated steps relax the pressure and the stresses to those of the flow u. The term
-        w_i c_i.(rho u - j) / cs2 is added to the populations before the collision, and the part
-        1 - rate of it is subtracted afterwards; only the density is conserved. Cells of which a
-        body fills a share are not held: their velocity follows from the body and the neighbours.
+        Repeated steps relax the pressure and the stresses to those of the flow u. The term w_i
+        c_i.(rho u - j) / cs2 is added before the collision, and the part 1 - rate of it subtracted
+        afterwards; only the density is conserved. Cells of which a body fills a share are not held.
         [Mei et al. 2006, Comput. Fluids 35, 855]
         """
         density = kernel.let("density", total(f))
@@ -328,3 +297,28 @@ class Model:
 
 def _sum(a: Populations, b: Populations) -> list[Expression]:
     return [x + y for x, y in zip(a, b, strict=True)]
+
+
+def converter(case: Case, given: Layout, wanted: Layout) -> Callable[[np.ndarray], np.ndarray]:
+    """Return the function of a state in the layout `given` that returns it in `wanted`.
+
+    One of them stores populations, the other moments. The arithmetic is that of the kernels, in
+    float64. A state is (planes, values of a cell, rows, nx), see Populations.read_state; the result
+    has its format. `case` has one fluid.
+    """
+    lattice, (fluid,) = case.lattice, case.fluids
+    model = Model(lattice, fluid.collision, None, case.precision.offset)
+    count = lattice.Q if given.populations else len(given.slots(lattice))
+    values = symbols(f"value:{count}", real=True)
+    if given.populations:
+        found = [each for _, each in wanted.stored(lattice, 0, values, model)]
+    else:
+        found = given.outgoing(lattice, 0, lambda _, place: values[place.slot], model)
+    compute = lambdify([values], found, "numpy", cse=True)
+
+    def convert(state: np.ndarray) -> np.ndarray:
+        with np.errstate(all="ignore"):  # values of solid cells mean nothing
+            cells = compute(np.moveaxis(state.astype(np.float64), 1, 0))
+        return np.stack(cells, 1).astype(state.dtype)
+
+    return convert

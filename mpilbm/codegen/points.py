@@ -1,8 +1,8 @@
 """The kernels that compute rho, u and the fields of the coupling at listed cells.
 
-They compute the same expressions as the kernels over all cells of `codegen.diagnostics`, so that
-the results have the same bits. Only fluid cells are listed. Fields that need the velocity of
-neighbours are computed in whole planes; `point_gather` copies their values at the listed cells.
+The expressions, and so the bits, are those of `codegen.diagnostics`. Only fluid cells are listed.
+Fields that need the velocity of neighbours are computed in whole planes; `point_gather` copies
+their values at the listed cells.
 """
 
 from mpilbm.codegen.diagnostics import Diagnostics

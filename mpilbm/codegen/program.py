@@ -22,10 +22,9 @@ Phase = Literal["boundary", "collide", "copy", "other"]
 
 @dataclass(frozen=True)
 class Access:
-    """One value of a field that a kernel reads or writes: its slot, at an offset from the cell.
+    """One value of a field that a kernel reads or writes: its slot, at an offset (plane, row, x).
 
-    `offset` is (plane, row, x). `buffer` is the name of the field's grid ("f", "u"); it is the same
-    for all arrays of the field.
+    `buffer` is the name of the field's grid ("f", "u"), the same for all arrays of the field.
     """
 
     buffer: str
@@ -45,8 +44,8 @@ class Argument:
 class Kernel:
     """A function of the kernel text.
 
-    It loops over items: planes, entries or chunks. They are independent: no item accesses what
-    another one writes. All threads of a GPU, and threads of a CPU, compute them at the same time.
+    It loops over items (planes, entries or chunks), which threads compute at the same time: no item
+    accesses what another one writes.
 
     over      what it loops over: "cells", "pairs", "rows", "columns", "entries" (of a boundary
               list), "chunks" (of such entries, to add values), "planes" (numbers of their rows),
@@ -107,10 +106,11 @@ class SweepSizes:
 class Program:
     """Kernel text, valid as C11 and as CUDA, with descriptions of its kernels.
 
-    `head`: the definitions that all kernels share. `bodies`: the text of each kernel, by its name.
-    `storage`: the format of the memory units, of type `store` in the text. `wide`: the widest
-    format of stored values, if it is another one; see layouts/formats.py.
-    `sweep`: CUDA text of a kernel that replaces `collide_stream_0` on GPUs, with its sizes, or "".
+    head     the definitions that all kernels share
+    bodies   the text of each kernel, by its name
+    storage  the format of the memory units, of type `store` in the text
+    wide     the widest format of stored values, if it is another one; see layouts/formats.py
+    sweep    CUDA text of a kernel that replaces `collide_stream_0` on GPUs, with its sizes, or ""
     """
 
     head: str

@@ -4,16 +4,20 @@ from dataclasses import replace
 
 from mpilbm.codegen import boundary_kernels, points
 from mpilbm.codegen.boundary_cell import Listed
-from mpilbm.codegen.cell_forces import CellForceText
+from mpilbm.codegen.cell_values import CellBody
 from mpilbm.codegen.coupled_kernels import CoupledDiagnostics, CoupledKernels
 from mpilbm.codegen.diagnostics import Diagnostics
-from mpilbm.codegen.forces import force_kernel, state_kernel, stress_kernel, sums_kernel
+from mpilbm.codegen.forces import (
+    CellForceText,
+    force_kernel,
+    state_kernel,
+    stress_kernel,
+    sums_kernel,
+)
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FieldKernels, FluidKernels, Options
-from mpilbm.codegen.link_sums import flux_kernel
 from mpilbm.codegen.model import Model
-from mpilbm.codegen.partial_cell import CellBody
-from mpilbm.codegen.program import Program
+from mpilbm.codegen.program import WHOLE, Program
 from mpilbm.codegen.scalar_kernels import CarryingDiagnostics, CarryingKernels, carrying_kernels
 from mpilbm.codegen.statistics import Samples
 from mpilbm.codegen.structure import (
@@ -29,12 +33,17 @@ from mpilbm.codegen.structure import (
     wall_effects,
     weighed_boundaries,
 )
-from mpilbm.codegen.window_copies import window_copies
+from mpilbm.codegen.sums import flux_kernel
+from mpilbm.layouts import HERE
+from mpilbm.layouts.cells import CellNames
 from mpilbm.model.case import BoundedLattice, Case
 from mpilbm.physics.boundaries import in_cells
 from mpilbm.physics.boundary_capabilities import Behind, Reads
 from mpilbm.solids.box_walls import rows_end_in_walls
-from mpilbm.solids.windows import has_windows
+from mpilbm.solids.windows import REACH, has_windows
+
+THERE = CellNames(plane="there_plane", row="there_row", x="there_x")  # a cell of the slab
+TYPES = {"plane": "int64", "row": "int", "x": "int"}
 
 
 def build(case: Case) -> Program:
@@ -182,3 +191,37 @@ def body_kernels(case: Case, kernels: FluidKernels, parity: int) -> list[KernelT
     if {*needs.weighed} & {*in_cells(case)}:
         found.append(CellForceText(kernels, parity, _lowest(case), needs.framed))
     return found + ([stress_kernel(kernels, parity, _lowest(case))] if needs.split else [])
+
+
+def window_copies(fluid: FluidKernels) -> list[KernelText]:
+    """Kernels over a window (solids/windows.py): `gather` from the slab, `scatter` back to it.
+
+    Near the cut, where values are wrong after two steps, `scatter` copies nothing.
+    """
+    near = " || ".join(
+        f"({name} + {REACH} >= cut_{name} && {name} < cut_{name} + {REACH})" for name in TYPES
+    )
+    gather = _copy(fluid, "gather", "f = whole", "")
+    scatter = _copy(fluid, "scatter", "whole = f", f"if ({near}) return;")
+    return [gather, scatter]
+
+
+def _copy(fluid: FluidKernels, role: str, equations: str, first: str) -> KernelText:
+    kernel, grid = KernelText(role, fluid.grid.over, equations, phase="copy"), fluid.grid
+    whole = replace(grid, name=WHOLE, wraps=None)
+    kernel.optional = True
+    kernel.sizes(grid)
+    kernel.sizes(whole)
+    kernel.declare(f="store*", whole="store*")
+    if first:
+        kernel.do(first)
+    for name, type in TYPES.items():
+        cut = kernel.argument(f"cut_{name}", type), kernel.argument(f"skipped_{name}", type)
+        kernel.do(f"const {type} there_{name} = {name} + ({name} >= {cut[0]} ? {cut[1]} : 0);")
+    for slot, _ in fluid.stored_places(0):
+        here, there = grid.address(slot, HERE), whole.address(slot, HERE, THERE)
+        ends = (WHOLE, there, "f", here) if role == "scatter" else ("f", here, WHOLE, there)
+        suffix = kernel.macro("", grid, slot)
+        text = "PUT_BITS{0}({1}, {2}, BITS{0}({3}, {4}));".format(suffix, *ends)
+        kernel.do(text, writes=ends[0])
+    return kernel

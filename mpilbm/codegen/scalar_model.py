@@ -6,7 +6,7 @@ from typing import ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from sympy import Piecewise, Symbol
 
-from mpilbm.codegen.coordinates import centre_of
+from mpilbm.codegen.cell_values import centre_of
 from mpilbm.codegen.model import Macroscopic, Model, Stressed
 from mpilbm.codegen.program import OF
 from mpilbm.codegen.scalar_numbers import COLUMNS, MATERIAL, buoyancy_names, table_name
@@ -37,7 +37,7 @@ class Material(NamedTuple):
 class Materials:
     """The materials as a scalar sees them.
 
-    `grid`: the memory of their numbers. `suffix`: the end of the names of the scalar's arrays.
+    `grid`: the memory of their numbers; `suffix`: the end of the names of the scalar's arrays;
     `rates`: names of the relaxation rates.
     """
 
@@ -65,8 +65,8 @@ class Materials:
 class ScalarModel:
     """A scalar phi with its collision; the stored populations add up to phi.
 
-    `number` counts the scalars, `label` is its name in formulas, `given` its source, or None.
-    `materials`: those of the cells, or None if no body conducts a scalar.
+    `label`: its name in formulas; `given`: its source, or None; `materials`: those of the cells, or
+    None if no body conducts a scalar.
     """
 
     lattice: Lattice
@@ -167,10 +167,10 @@ ScalarPart = TypeVar("ScalarPart", bound=Carried)
 
 @dataclass(frozen=True)
 class Carrying(Model, Generic[ScalarPart]):
-    """A fluid that carries scalars.
+    """A fluid that carries scalars; `scalars`: their kernels.
 
-    `scalars`: their kernels. `buoyant`: numbers of the scalars that act on the flow. `pushed`:
-    whether the case gives a force, too.
+    `buoyant`: numbers of the scalars that act on the flow; `pushed`: whether the case gives a
+    force.
     """
 
     scalars: tuple[ScalarPart, ...] = ()
@@ -214,8 +214,8 @@ def midway(
 ) -> tuple[dict[str, Expression], dict[str, Expression]]:
     """The value phi and the source S of each scalar, by label, from the sums of populations.
 
-    The source S(phi) at C phi = sum_i g_i + half S/2 follows from one iteration, which is accurate
-    to second order. `half` is +1 for incoming and -1 for outgoing populations, 0 in equilibrium.
+    S(phi) at C phi = sum_i g_i + half S/2 follows from one iteration, accurate to second order.
+    `half`: +1 for incoming and -1 for outgoing populations, 0 in equilibrium.
     """
 
     def values(sources: Mapping[str, Expression]) -> dict[str, Expression]:

@@ -2,21 +2,17 @@
 
     d = (rho, q) - shift        sums of d_rho, d_a and d_a d_b over the fluid cells, in double
 
-q: the velocity, and the scalars that the flow carries (see physics/sampled.py).
-
-A sample reads the populations once. Places of sum k (and of shift k):
+q: the velocity, and the scalars (see physics/sampled.py). Places of sum k (and of shift k):
 
     add_kept         sums[plane, k, row, x]      coalesced: neighbouring threads, neighbouring x
     sample_columns   sums[plane, k, x]           sums over the rows of a plane
     sample_rows      sums[plane, row, k]         sums over x; one thread of a row stores them
 
-Sums of cells take more memory traffic than the populations. Therefore `keep_cells` only keeps rho
-and u, and `add_kept` adds several samples to sums that it reads and writes once.
-
-The first sample gives the shift. For rows and columns it is added with a shift of 0, and then
-`first_mean` computes the shift and sets the sums to 0; for cells its values are the shift.
-`mean_fields` computes means and stresses of cells from their sums, and `merge_cells` the moments of
-the cells of several planes.
+Sums of cells take more memory traffic than the populations, so `keep_cells` only keeps rho and u,
+and `add_kept` adds several samples at once. The first sample gives the shift: for cells its values;
+rows and columns are added with a shift of 0, and `first_mean` computes the shift and clears the
+sums. `mean_fields` computes means and stresses of cells, `merge_cells` the moments of the cells of
+several planes.
 """
 
 from mpilbm.codegen.diagnostics import FLUID, Diagnostics
@@ -52,9 +48,8 @@ class Samples:
         return [*by_parity, *(make() for make in once)]
 
     def keep(self, parity: int) -> KernelText:
-        """Stores rho and q of each cell as kept[plane, k, row, x], from the value `kept_first` on.
-
-        Those of solid cells are 0, as are their shifts.
+        """Stores rho and q of each cell as kept[plane, k, row, x], from `kept_first` on; 0 in solid
+        cells.
         """
         kernel = self.fluid.block_kernel("keep_cells", "kept = rho, q; 0 in solids", parity)
         kernel.argument("kept", "real*")
@@ -67,9 +62,8 @@ class Samples:
         return kernel
 
     def add_kept(self) -> KernelText:
-        """Adds `samples` kept samples to the sums of each cell, one after another.
-
-        The first value of a sample follows `kept_step` values after that of the one before.
+        """Adds `samples` kept samples, `kept_step` values apart, to the sums of each cell in their
+        order.
         """
         kernel = self.fluid.block_kernel("add_kept", EQUATIONS, grid=self.diagnostics.grid)
         kernel.declare(kept="real*", shift="real*", sums="double*")
@@ -153,8 +147,8 @@ class Samples:
     def first_mean(self) -> KernelText:
         """The shift of each row or column: the mean over its fluid cells. The sums become 0.
 
-        An entry is a place, of one sum, of all planes. In the arrays the numbers k of a place are
-        `step` apart, and groups of `step` places follow one another.
+        An entry is a place, of one sum, of all planes. The numbers k of a place are `step` apart,
+        and groups of `step` places follow one another.
         """
         text = "shift = sums / number of fluid cells; sums = 0"
         kernel = KernelText("first_mean", "entries", text)
@@ -187,10 +181,7 @@ class Samples:
         return kernel
 
     def merge_cells(self) -> KernelText:
-        """Merges the moments of cells into `moments`: n, means, sums of products, at each place.
-
-        The entries of a launch are the cells of one plane.
-        """
+        """Merges the moments of the cells of a plane into `moments`: n, means, sums of products."""
         text = "mean += (mean' - mean) n' / (n + n'), ' for the cell [Chan et al. 1983]"
         kernel = KernelText("merge_cells", "entries", text)
         means, products = self._moments(kernel, "(fluid ? samples : 1)")
@@ -213,8 +204,7 @@ class Samples:
     def _moments(self, kernel: KernelText, n: str) -> tuple[list[str], list[str]]:
         """C texts of the means of a cell and of its sums of u_a' u_b', from n samples.
 
-        Declares `fluid`: a cell is fluid if the shift of its rho is not 0. An entry is a cell of
-        all planes, number `within` of its plane.
+        Declares `fluid`: the shift of rho is not 0. An entry is cell `within` of its plane.
         """
         kernel.declare(step="int64", samples="double", shift="real*", sums="double*")
         kernel.do("const int64 group = entry / step, within = entry - group * step;")

@@ -18,8 +18,8 @@ from mpilbm.model.expressions import Expression
 class NodeText(KernelText):
     """A step of the nodes.
 
-    A CPU gathers the values of neighbours into line buffers and scatters results from them, so that
-    the computation in between uses whole vectors. A GPU reads and writes directly.
+    A CPU gathers the values of neighbours into line buffers, and scatters results from them, so
+    that the computation uses whole vectors. A GPU reads and writes directly.
     """
 
     line_parameters = "NODE_LINE_PARAMETERS"
@@ -89,12 +89,11 @@ class PairText(KernelText):
     """A kernel over cells that reads and writes places of dense fields, each value once.
 
     A GPU thread updates the cells x and x + 1, x even. Rows are aligned, so one access loads the
-    same value of both cells, unless it belongs to a neighbour along x. This halves the number of
-    addresses and reduces the number of accesses, which limit the speed of a kernel with one cell
-    per thread and 16-bit storage. Both cells use one function with the equations, so their results
-    are bit for bit those of a kernel with one cell per thread. In every other staggered row,
-    neighbours along x have the same x as the cell, and one access loads their values, too; all
-    threads of a warp take the same branch.
+    same value of both cells, unless it belongs to a neighbour along x; this reduces addresses and
+    accesses, which limit the speed with one cell per thread and 16-bit storage. Both cells use one
+    function with the equations, so the bits are those of a kernel with one cell per thread. In
+    every other staggered row, neighbours along x have the same x as the cell; all threads of a warp
+    take the same branch.
     """
 
     parts = ("at", "pair")

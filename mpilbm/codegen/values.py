@@ -22,8 +22,8 @@ class Load:
     """A value of an array, loaded by a macro of the prelude: the C expression is `str(load)`.
 
     `address_if`: the address as a function of a condition, 0 or 1 in C, and of the offset of a
-    neighbour that is then missing, or None. If the condition is 0, so is the address, where there
-    is a value, too. None: only the address of a value that is needed can be computed.
+    neighbour that is then missing, or None; without the condition the address is 0, where there is
+    a value, too. None: only the address of a value that is needed can be computed.
     """
 
     macro: str
@@ -51,7 +51,7 @@ class Statement(NamedTuple):
 
 
 class Sent(NamedTuple):
-    """A store that bypasses the cache of a CPU, from line buffers `line`, …, one for each slot."""
+    """A store past the cache of a CPU, from line buffers `line`, …, one for each slot."""
 
     pointer: str
     address: str
@@ -235,10 +235,10 @@ class KernelValues:
         self._add_store("STORE", [pointer, address], grid, place.slot, values)
 
     def send(self, pointer: str, grid: AnyGrid, place: Place, *values: Expression) -> None:
-        """Store a value of the cell, as `write`, in an array that this kernel does not read.
+        """Store a value of the cell in an array that this kernel does not read.
 
-        A CPU collects these values of a row and writes them with stores that bypass the caches: a
-        cached store would first read the memory that it overwrites.
+        A CPU collects these values of a row and writes them past the caches: a cached store would
+        first read the memory that it overwrites.
         """
         address, line = self.address(grid, place), self._sent_slots()
         self.argument(pointer, f"{grid.type}*")
@@ -263,8 +263,8 @@ class KernelValues:
     def do(self, text: str, *expressions: Expression, writes: str = "") -> None:
         """Add a statement; {0}, {1}, … in its text are replaced by the expressions.
 
-        `writes`: the array that the statement writes. Statements that write come after all others,
-        because in-place layouts must read all values of a cell before they write any of them.
+        `writes`: the array that it writes. Such statements come last, because in-place layouts must
+        read all values of a cell before they write any.
         """
         self.statements.append(Statement(text, tuple(map(sympify, expressions)), writes))
         if writes:

@@ -78,11 +78,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from mpilbm import codegen
 from mpilbm.backends.cuda import CudaDevice
-from mpilbm.backends.cuda.streams import CudaStream
+from mpilbm.backends.cuda.launch import CudaStream
 from mpilbm.backends.gpu.launch import GRID_LIMIT
 from mpilbm.backends.interfaces import Array, Launch
+from mpilbm.codegen.structure import flags
 from mpilbm.halo import Message, Plan, outgoing
 from mpilbm.layouts.grid import Grid
 from mpilbm.parallel.slabs import Slab
@@ -101,7 +101,7 @@ LOWER, UPPER = 0, 1
 MISSING = ("did not take", "did not send")  # the neighbour's flag FREE or ARRIVED was not set
 
 TEXT = (
-    f"#define INLINE static __device__ __forceinline__\n{codegen.flags()}"
+    f"#define INLINE static __device__ __forceinline__\n{flags()}"
     + r"""
 /* Flags of the neighbour beyond a face, and those that it sets here; null: nothing is sent. */
 struct Side {

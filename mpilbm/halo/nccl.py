@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any, NoReturn, TypeVar
 
 from mpilbm.backends import Device
-from mpilbm.backends.cuda.streams import CudaStream
+from mpilbm.backends.cuda.launch import CudaStream
 from mpilbm.backends.interfaces import Event
 from mpilbm.core.errors import CaseError, MpilbmError
 from mpilbm.core.registry import register

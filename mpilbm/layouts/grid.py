@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from mpilbm.layouts.cells import (
     CELL,
     CellNames,
-    EntryLike,
     FluidCells,
     Offset,
     PackedCells,
@@ -189,10 +188,6 @@ class Grid:
     def table(self, offset: Offset) -> int | None:
         """The number of the table with the neighbours at this offset; None for a dense field."""
         return None
-
-    def unlisted(self, entries: Iterable[EntryLike], lattice: Lattice) -> list[EntryLike]:
-        """Entry lists without links that need no entry; for a dense field, all entries."""
-        return list(entries)
 
     def packed(self, cells: NDArray[np.int64], geometry: FluidCells) -> PackedCells:
         """Pack cells given as (plane * rows + row) * nx + x, see cells.py."""

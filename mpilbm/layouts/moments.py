@@ -1,26 +1,19 @@
 """Two arrays of moments instead of populations: half the memory and half the memory traffic.
 
-Ranks exchange the stored moments of a plane unchanged, in one message without packing. The
-populations that cross the face of a slab, computed by the sender, would be fewer values. But the
-results of N ranks equal those of one rank in all bits only if these populations are sent in the
-floating-point format of the arithmetic:
+Ranks exchange the stored moments of a plane unchanged, in one message without packing. For results
+of N ranks that equal those of one rank in all bits, populations that cross the face would have to
+be sent in the floating-point format of the arithmetic:
 
     bytes per cell of a face           D2Q9   D3Q15, D3Q19   D3Q27
     moments stored in float32          24         40          40
     moments stored in 16 bits          12         20          20
     populations computed in float32    12         20          36
 
-So populations would save at most half of the bytes, and nothing if storage has half the bits of the
-arithmetic. They would need a kernel that packs them into an array of the face, and a second form of
-all kernels that read ghost planes, for the planes at faces only: of the sweep, of the generic
-kernel, and of boundary lists. Today all planes run the same kernels, and a ghost plane is memory
-like any other. Within a node the link is not the bottleneck: on two H200 with 512³ cells each,
-the exchange of moments adds 6 µs to a step of 2.0 ms in 16 bits (periodic; efficiency 98 %), and
-nothing to a step of 3.2 ms in float32 (a cavity; 100 %).
-[tools/measured/scaling/scaling.html, halo `direct`] Through host memory it would be the
-bottleneck: at the 5.6 GB/s that `staged` reached there, the 21 MB of a slab with two neighbours
-take 3.8 ms in float32. The chapter many-gpus of the manual states what the model predicts for
-networks.
+They would save at most half of the bytes, and need a kernel that packs them and a second form of
+all kernels that read ghost planes. Within a node the link is not the bottleneck: on two H200 with
+512³ cells each, the exchange of moments adds 6 µs to a step of 2.0 ms in 16 bits, and nothing to a
+step of 3.2 ms in float32. [tools/measured/scaling/scaling.html, halo `direct`] The chapter
+many-gpus of the manual states what the model predicts for networks.
 """
 
 from collections.abc import Sequence

@@ -2,16 +2,18 @@
 
     f[plane][slot, node]      nodes: the fluid cells of a plane in the order of row and x
 
-Neighbours are found in tables. For a neighbour that is solid or beyond a wall, the table contains a
-location that no other cell uses. There are enough of these, because each cell that lacks a
-neighbour in one direction leaves a location unused in the opposite one; so every missing link has
-its own location, and no memory is added. In some layouts the location can be the slot of the
-opposite direction of the node itself: the step then reads the outgoing population from there, which
-is half-way bounce-back without a boundary list. This does not apply to planes to which other slabs
-write.
+For a neighbour that is solid or beyond a wall, the table contains a location that no other cell
+uses: each cell that lacks a neighbour in one direction leaves a location unused in the opposite
+one. In some layouts it can be the slot of the opposite direction of the node itself: the step then
+reads the outgoing population, which is half-way bounce-back without a boundary list, except in
+planes to which other slabs write.
+
+Tables are computed plane by plane. Node numbers are kept in an array with one more row and column
+on each side, for the numbers beyond periodic faces; so the neighbours of all nodes at an offset are
+the same places of a part that begins elsewhere.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -19,25 +21,55 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.layouts import node_tables
-from mpilbm.layouts.cells import CELL, CellNames, EntryLike, FluidCells, Offset, PackedCells
+from mpilbm.layouts.cells import CELL, CellNames, FluidCells, Offset, PackedCells
 from mpilbm.layouts.grid import LINE, Part, own_planes, turns
-from mpilbm.physics.lattices import Lattice
 
+MISSING = -1  # in arrays of node numbers
 Following = Callable[[int, int], np.ndarray]
 TABLES = {"node_start": "int64*", "node_stride": "int64*", "node_count": "int32*"}
 
 
 @dataclass(frozen=True, eq=False)
+class _Plane:
+    """The nodes of a plane.
+
+    cells    int64 (nodes,), row * nx + x
+    places   int64 (nodes,), row * (nx + 2) + x
+    numbers  int32 (rows + 2, nx + 2), the number of the node at each cell, or MISSING
+    """
+
+    cells: NDArray[np.int64]
+    places: NDArray[np.int64]
+    numbers: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, fluid: NDArray[np.bool_], wraps: tuple[bool, bool]) -> "_Plane":
+        """Number the fluid cells of a plane; wraps: whether rows are periodic, and whether x is."""
+        padded = np.pad(fluid, 1)
+        at = np.flatnonzero(padded)
+        numbers = np.full(padded.shape, MISSING, np.int32)
+        numbers.reshape(-1)[at] = np.arange(at.size, dtype=np.int32)
+        for wrapped, array in zip(wraps, (numbers, numbers.T), strict=True):
+            if wrapped:
+                array[0], array[-1] = array[-2], array[1]
+        return cls(np.flatnonzero(fluid), at - padded.shape[1] - 1, numbers)
+
+    def neighbours(self, nodes: "_Plane", offset: tuple[int, int, int], found: Any) -> None:
+        """Set `found` to the numbers, in this plane, of the neighbours of the nodes of a plane."""
+        first = (1 + offset[1]) * self.numbers.shape[1] + 1 + offset[2]
+        np.take(self.numbers.reshape(-1)[first:], nodes.places, out=found, mode="clip")
+
+
+@dataclass(frozen=True, eq=False)
 class NodeGrid:
-    """A field of `len(slots)` values per fluid cell; value k is slot `slots[k]` of a plane.
+    """A field of `len(slots)` values per fluid cell, with the methods of Grid; values have no
+    tails.
 
     fluid    number of fluid cells of each plane, of the ghost planes and of one more plane on each
              side (0 beyond a wall)
     offsets  offsets at which a kernel uses neighbours
     turned   for each offset the slot of the value that is read there, and the slot of the node
              that replaces it at a missing neighbour; empty if boundary lists are needed
-    wraps, type  whether planes wrap around, and the C type of the numbers, see Grid
     """
 
     name: str
@@ -74,17 +106,14 @@ class NodeGrid:
 
     @property
     def places(self) -> int:
-        """Number of locations of a slot in all planes."""
         return int(self.stride.sum())
 
     @property
     def count(self) -> int:
-        """Number of values to allocate, including ghost planes."""
         return len(self.slots) * self.places
 
     @property
     def interior(self) -> tuple[int, int]:
-        """First owned plane, and one past the last, as numbers in the array."""
         return self.ghost, self.ghost + self.planes
 
     @property
@@ -94,23 +123,19 @@ class NodeGrid:
 
     @property
     def table_bytes(self) -> int:
-        """Bytes of all tables."""
         return 4 * sum(self.table_sizes.values()) + 20 * len(self.stride)
 
     def beside(self, name: str, count: int) -> "NodeGrid":
-        """The memory of another field, of `count` numbers for each node."""
         slots = tuple(range(count))
         return replace(self, name=name, slots=slots, offsets=(), turned=(), type="real")
 
     def planes_of(self, values: np.ndarray, local: int, geometry: FluidCells) -> Iterator[Part]:
-        """Yield (place in the array, numbers) for values (components, rows, nx) of a plane."""
         plane, fluid = local + self.ghost, geometry.fluid(local)
         for k, rows in enumerate(values):
             place = len(self.slots) * self.start[plane] + self.slots[k] * self.stride[plane]
             yield int(place), rows[fluid]
 
     def width(self, value: int) -> int:
-        """The number of slots of a value: nodes have one format."""
         return 1
 
     def tail_of(self, value: int) -> None:
@@ -120,22 +145,18 @@ class NodeGrid:
         """None, as for `tail_of`: no value carries the tail of another one."""
 
     def occupied(self, value: int) -> tuple[int, ...]:
-        """The slots of a value."""
         return (self.slots[value],)
 
     def piece(self, plane: int, slot: int, count: int) -> tuple[int, int]:
-        """Start and length in the array of `count` slots of a plane, beginning at `slot`."""
         stride = int(self.stride[plane])
         return len(self.slots) * int(self.start[plane]) + slot * stride, count * stride
 
     def types(self) -> dict[str, str]:
-        """Arguments of every kernel over the field, {name: type}."""
         return (
             TABLES | {"node_most": "int"} | dict.fromkeys(own_planes(self) | turns(self), "int64")
         )
 
     def arguments(self) -> dict:
-        """The arguments in `types`, {name: value}."""
         return {
             "node_start": self.start,
             "node_stride": self.stride,
@@ -146,7 +167,6 @@ class NodeGrid:
         }
 
     def address(self, slot: int, offset: tuple[int, int, int], cell: CellNames = CELL) -> str:
-        """C text of the index of a value of a node, or of its neighbour at an offset."""
         base, entry = self.found(slot, offset, cell)
         return f"{base} + {f'node_next[{entry}]' if any(offset) else cell.node}"
 
@@ -193,11 +213,9 @@ class NodeGrid:
         return f"{there} + {turn}" if turn else there
 
     def table(self, offset: Offset) -> int | None:
-        """Number of the table of neighbours at an offset; None for the cell itself."""
         return self.offsets.index(offset) if any(offset) else None
 
     def packed(self, cells: NDArray[np.int64], geometry: FluidCells) -> PackedCells:
-        """Pack owned or ghost cells given as (plane * rows + row) * nx + x, as nodes."""
         planes, within = np.divmod(cells, self.rows * self.nx)
         order = np.argsort(planes, kind="stable")  # fast for cells in order
         once, first = np.unique(planes[order], return_index=True)
@@ -230,18 +248,65 @@ class NodeGrid:
 
     @property
     def table_sizes(self) -> dict[str, int]:
-        """The number of values of each table, {name: count}; all are int32."""
         return {
             "node_next": len(self.offsets) * self.places,
             "node_cell": self.places,
             "node_row": len(self.stride) * (self.rows + 1),
         }
 
-    def table_parts(self, geometry: FluidCells) -> Iterator[node_tables.Part]:
-        """Yield parts of the tables, see node_tables.parts."""
-        return node_tables.parts(self, geometry)
+    def table_parts(self, geometry: FluidCells) -> Iterator[tuple[str, int, np.ndarray]]:
+        """Yield the tables of owned and ghost planes in parts: name, first index, values.
 
-    def together(self, plane: int, target: int) -> bool:
+        Other values are 0. The tables of a ghost plane equal those of the slab that owns it, except
+        for neighbours in planes that this slab does not hold.
+
+        node_next[plane][table, node]  location of the neighbour in its plane
+        node_cell[plane][node]         row * nx + x
+        node_row[plane, row]           number of nodes of the plane in lower rows
+        """
+        planes = [self._held(geometry, local) for local in (-2, -1)]
+        for local in range(-1, self.planes + 1):
+            plane = local + self.ghost
+            planes = [*planes[-2:], self._held(geometry, local + 1)]
+            own = planes[1]
+            assert own is not None  # owned planes and those next to them are held
+            start, stride = int(self.start[plane]), int(self.stride[plane])
+            rows = np.searchsorted(own.cells, np.arange(self.rows + 1) * self.nx)
+            following = np.zeros((len(self.offsets), stride), np.int32)
+            for number, offset in enumerate(self.offsets):
+                target = planes[1 + offset[0]]
+                if target is not None:
+                    there = following[number, : own.cells.size]
+                    target.neighbours(own, offset, there)
+                    self._complete(plane, number, there)
+            yield "node_next", len(self.offsets) * start, following.reshape(-1)
+            yield "node_cell", start, own.cells.astype(np.int32)
+            yield "node_row", plane * (self.rows + 1), rows.astype(np.int32)
+
+    def _held(self, geometry: FluidCells, local: int) -> _Plane | None:
+        """The nodes of a local plane; None if it is not held."""
+        if not -self.ghost <= local < self.planes + self.ghost:
+            return None
+        return _Plane.of(geometry.fluid(local), geometry.wraps)
+
+    def _complete(self, plane: int, table: int, there: NDArray[np.int32]) -> None:
+        """Replace missing neighbours in `there` by separate locations.
+
+        Locations count from the start of the slot in the neighbour's plane.
+        """
+        missing = np.flatnonzero(there < 0)
+        target = plane + self.offsets[table][0]
+        if self.turned and self._together(plane, target):
+            slot, back = self.turned[table]
+            moved = self.piece(plane, back, 1)[0] - self.piece(target, slot, 1)[0]
+            there[missing] = missing + moved
+        elif missing.size:
+            # as many locations are free as neighbours are missing, or more; MISSING is the last one
+            free = np.ones(max(there.size, int(self.count_of[target])) + 1, bool)
+            free[there] = False
+            there[missing] = np.flatnonzero(free[: there.size])[: missing.size]
+
+    def _together(self, plane: int, target: int) -> bool:
         """Whether the owner of a plane also owns this neighbouring plane."""
         first, end = self.interior
         if plane < first:
@@ -252,17 +317,3 @@ class NodeGrid:
         """Whether a plane of the array is owned, so that no other slab writes to it."""
         first, end = self.interior
         return (plane >= first) & (plane < end)
-
-    def unlisted(self, entries: Iterable[EntryLike], lattice: Lattice) -> list[EntryLike]:
-        """Entry lists without the links for which the tables perform half-way bounce-back."""
-        if not self.turned:
-            return list(entries)
-        planes = np.arange(*self.interior)
-        elsewhere = {i: ~self.keeps(planes - lattice.offset(i)[0]) for i in range(1, lattice.Q)}
-        size = self.rows * self.nx
-        return [
-            each.limited(self.planes, elsewhere, each.cells // size)
-            if each.boundary.reflects
-            else each
-            for each in entries
-        ]

@@ -3,7 +3,8 @@
 codegen/boundary_cell.py and codegen/coupled_cell.py have the implementations.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from mpilbm.model.expressions import Expression, Let, Populations, Rates, Vector
@@ -141,45 +142,31 @@ class Cell(Flow, Protocol):
         """Define a named value in the kernel and return its symbol."""
 
 
-class PartialCell(Protocol):
-    """A cell in a step, of which a body may fill a share; the populations are those that arrive."""
+@dataclass(frozen=True)
+class PartialCell:
+    """A cell in a step, of which a body may fill a share; the populations are those that arrive.
 
-    @property
-    def lattice(self) -> "Lattice":
-        """The lattice."""
+    share     the share of the cell that is solid, 0 to 1
+    omega     the rate 1 / tau at which the shear stress relaxes in the cell
+    u         the velocity of the collision
+    u_body    the velocity of the body in the cell
+    beyond    f - feq; of collisions that keep second moments alone, the part with these
+    collided  the populations after the collision of the fluid, without the body
+    feq       the equilibrium of the collision at the density of the cell, from u
+    momentum  the momentum of the cell at a velocity u: rho u, or rho_0 u
+    let       defines a named value in the kernel and returns its symbol
+    """
 
-    @property
-    def share(self) -> Expression:
-        """The share of the cell that is solid, 0 to 1."""
-
-    @property
-    def omega(self) -> Expression:
-        """The rate 1 / tau at which the shear stress relaxes in the cell."""
-
-    @property
-    def u(self) -> Vector:
-        """The velocity of the collision."""
-
-    @property
-    def u_body(self) -> Vector:
-        """The velocity of the body in the cell."""
-
-    @property
-    def beyond(self) -> Populations:
-        """f - feq; of collisions that keep second moments alone, the part with these."""
-
-    @property
-    def collided(self) -> Populations:
-        """The populations after the collision of the fluid, without the body."""
-
-    def feq(self, u: Vector) -> Populations:
-        """The equilibrium of the collision at the density of the cell."""
-
-    def momentum(self, u: Vector) -> Vector:
-        """The momentum of the cell at a velocity: rho u, or rho_0 u."""
-
-    def let(self, name: str, expression: Expression, /) -> Expression:
-        """Define a named value in the kernel and return its symbol."""
+    lattice: "Lattice"
+    share: Expression
+    omega: Expression
+    u: Vector
+    u_body: Vector
+    beyond: Populations
+    collided: Populations
+    feq: Callable[[Vector], Populations]
+    momentum: Callable[[Vector], Vector]
+    let: Let
 
 
 class CoupledCell(Protocol):

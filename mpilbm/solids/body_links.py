@@ -7,7 +7,7 @@ not depend on the number of ranks.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,30 +20,6 @@ from mpilbm.solids.entry_list import EntryList, Writes
 CHUNK = 256  # entries
 
 Numbers = NDArray[np.int32]
-
-
-class Placed(Protocol):
-    """An owner of entries."""
-
-    @property
-    def place(self) -> int:
-        """Its number among all owners."""
-
-
-class Owned(Protocol):
-    """Entries in the order of their cells, and their owners."""
-
-    @property
-    def cells(self) -> Ints:
-        """Int64 (n,), (plane * rows + row) * nx + x in the slab."""
-
-    @property
-    def member(self) -> Numbers:
-        """Int32 (n,), the number of the owner in `owners`."""
-
-    @property
-    def owners(self) -> Sequence[Placed]:
-        """The owners."""
 
 
 class Selected(NamedTuple):
@@ -74,16 +50,13 @@ class Chunks:
     start: Numbers
 
     @classmethod
-    def of(cls, slab: Slab, lists: Sequence["Owned"], numbers: Mapping[int, int]) -> "Chunks":
-        """The chunks of lists; `numbers`: that of each owner of their entries, by its place.
-
-        Other lists may have entries of the numbers that are missing here.
-        """
+    def of(cls, slab: Slab, lists: Sequence[tuple[Ints, Numbers]]) -> "Chunks":
+        """The chunks of lists: ascending cells, and the number of the owner of each entry."""
         plane_cells, begin, chunk = slab.shape[1] * slab.shape[2], 0, 0
-        count = 1 + max(numbers.values(), default=0)
+        count = 1 + max((int(numbers.max(initial=0)) for _, numbers in lists), default=0)
         entry, first, group, ranges = [], [], [], []
-        for each in lists:
-            order, starts, groups = _chunks_of(each, plane_cells, numbers, count)
+        for cells, numbers in lists:
+            order, starts, groups = _chunks_of(cells // plane_cells, numbers, count)
             entry.append(order + np.int32(begin))
             first.append(starts + np.int32(begin))
             group.append(groups)
@@ -107,17 +80,20 @@ class Chunks:
         return np.repeat(self.group[:, 0], np.diff(self.start))
 
 
-def _chunks_of(
-    entries: Owned, plane_cells: int, numbers: Mapping[int, int], most: int
-) -> tuple[Numbers, Numbers, Ints]:
+def numbered(entries: EntryList, numbers: Mapping[int, int]) -> tuple[Ints, Numbers]:
+    """The cells of a list, and the number of the owner of each entry; `numbers`: by place."""
+    own = np.array([numbers.get(owner.place, 0) for owner in entries.owners], np.int32)
+    return entries.cells, own[entries.member]
+
+
+def _chunks_of(group: Ints, numbers: Numbers, most: int) -> tuple[Numbers, Numbers, Ints]:
     """The order of the entries of a list, where each chunk begins, and its plane and owner.
 
-    The numbers of the owners are less than `most`.
+    `group`: the plane of each entry; the numbers of the owners are less than `most`.
     """
-    group = entries.cells // plane_cells
     if most > 1:
         group *= most
-        group += np.array([numbers.get(o.place, 0) for o in entries.owners])[entries.member]
+        group += numbers
     order = np.arange(group.size, dtype=np.int32)
     if most > 1:
         order = np.argsort(group, kind="stable").astype(np.int32)
@@ -157,7 +133,8 @@ class BodyLinks:
         numbers = {
             p: case.needs.weighed.index(b) for p, b in owners.items() if b in case.needs.weighed
         }
-        return cls(staged, measured, Chunks.of(slab, [m.entries for m in measured], numbers))
+        of = [numbered(each.entries, numbers) for each in measured]
+        return cls(staged, measured, Chunks.of(slab, of))
 
     @property
     def lists(self) -> tuple[EntryList, ...]:

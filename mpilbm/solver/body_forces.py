@@ -1,15 +1,82 @@
 """The forces on all measured bodies, over links or over cells as their boundaries act."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from mpilbm.codegen.program import BODY_CELLS
 from mpilbm.physics.boundaries import in_cells
+from mpilbm.physics.lattices import AXES
+from mpilbm.solids.body_links import Chunks, selected
 from mpilbm.solids.build import Geometry
-from mpilbm.solver.boundary_lists import BoundaryLists
-from mpilbm.solver.cell_forces import CellForces
-from mpilbm.solver.momentum_exchange import Floats, MomentumExchange
+from mpilbm.solver.boundary_lists import Arrays, BoundaryLists, Launched, chained_entries
+from mpilbm.solver.memory_plan import CELL_BYTES, force_columns, force_names, weighed_in_cells
+from mpilbm.solver.momentum_exchange import Floats, LinkSums, MomentumExchange
 from mpilbm.solver.populations import Populations
+
+
+class CellForces(LinkSums):
+    """The bodies of `case.needs.weighed` that act in cells: sums of Boundary.taken over cells.
+
+    The cells are added in the order of their numbers, in chunks. Boundary lists of cells that are
+    also at a wall or at another body are evaluated again, as the step does.
+    """
+
+    def __init__(self, fluid: Populations, step_lists: BoundaryLists, geometry: Geometry):
+        case, device = fluid.case, fluid.device
+        assert geometry.shares is not None, "the case has bodies that act in cells"
+        bodies = weighed_in_cells(case)
+        found = np.flatnonzero(geometry.shares.cells_of(bodies))
+        body = geometry.shares.body.reshape(-1)[found]
+        member = np.searchsorted(np.add(bodies, 1), body).astype(np.int32)
+        device.require(CELL_BYTES * found.size, "the forces in cells of bodies")
+        numbers = np.array([case.needs.weighed.index(k) for k in bodies], np.int32)
+        chunks = Chunks.of(fluid.slab, [(found, numbers[member])])
+        beside = ((each, np.isin(each.cells, found)) for each in geometry.lists)
+        staged = tuple(selected((each, flags) for each, flags in beside if flags.any()))
+        entries = tuple(each.entries for each in staged)
+        lists = BoundaryLists(fluid, replace(geometry, lists=entries), staged=True)
+        super().__init__(fluid, lists, chunks, len(force_names(case)))
+        self._before = self._state_copies(staged, step_lists)
+        self.groups, self._width = chunks.group, force_columns(case)
+        listed = np.concatenate([np.empty(0, np.int64), *(each.cells for each in entries)])
+        once, first, following = chained_entries(listed)
+        head = np.full(found.size, -1, np.int32)
+        head[np.searchsorted(found, once)] = first
+        frames = [case.frames[body] for body in bodies]
+        box = zip(AXES, case.domain.size, strict=False)
+        self._own: Arrays = {f"box_{axis}": size for axis, size in box}
+        cells = fluid.grid.packed(found, geometry).words
+        arrays: dict[str, NDArray[Any]] = {
+            "cells": cells,
+            "member": member,
+            "frames": np.ravel(frames).astype(float),
+            "head": head,
+            "following": following,
+        }
+        self._own |= {name: device.upload(values) for name, values in arrays.items()}
+
+    def start(self) -> Callable[[], Floats]:
+        """As MomentumExchange.start, for these bodies; zeros in place of the parts of `split`."""
+        copy = self.start_groups()
+
+        def padded() -> Floats:
+            found = np.zeros((len(self.groups), self._width))
+            if copy:
+                found[:, : self.columns] = copy()
+            return found
+
+        return padded
+
+    def _measuring(
+        self, parity: int, ranges: tuple[tuple[int, int], ...], arrays: Arrays
+    ) -> list[Launched]:
+        bind, given = self.fluid.bind, arrays | self.lists.staged_arrays() | self._own
+        found = self.lists.supplying(bind, parity, **arrays) if self.lists.count else []
+        return [*found, *((bind(f"{BODY_CELLS}_{parity}", **given), *each) for each in ranges)]
 
 
 class BodyForces:

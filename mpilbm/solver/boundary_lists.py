@@ -2,11 +2,10 @@
 
 No entry reads what another entry of the same step writes, so the result depends neither on the
 order of entries nor on the layout. Incoming populations are written to the places from which the
-step reads them. An entry writes them directly if no other entry reads or writes these places (see
-solids/staging.py; not in layouts with tables of neighbours); all others are staged in an
-array first and written after all entries are computed. Where the layout stores moments, the listed
-cells are computed a second time, right after the planes that contain them. Lists for the forces on
-bodies are not written at all.
+step reads them: directly if no other entry reads or writes these places (see solids/staging.py; not
+in layouts with tables of neighbours), otherwise staged in an array first and written after all
+entries are computed. Where the layout stores moments, the listed cells are computed a second time,
+right after the planes that contain them. Lists for the forces on bodies are not written.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,15 +15,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm import codegen
 from mpilbm.backends import Device
 from mpilbm.backends.interfaces import Launch, Runner
+from mpilbm.codegen.structure import list_name, wall_effects
+from mpilbm.solids import Ints
 from mpilbm.solids.body_links import Numbers
 from mpilbm.solids.build import Geometry
 from mpilbm.solids.entry_list import EntryList, Writes
 from mpilbm.solids.link_set import joined
 from mpilbm.solids.staging import MirroredLinks, split_by_writes
-from mpilbm.solver.list_arrays import Arrays, Ints, ListArrays
+from mpilbm.solver.list_arrays import Arrays, ListArrays
 from mpilbm.solver.populations import Populations
 from mpilbm.solver.timed_values import TimedArray
 
@@ -37,8 +37,7 @@ class EntryState:
     """The values that the entries of a list keep from step to step: (entries, names) on the device.
 
     `cells`: int64 (entries,), their cells in the whole box, (plane * rows + row) * nx + x,
-    ascending, the entries of a cell in the order of the file. The states of all slabs, one after
-    another, are therefore that of a single slab.
+    ascending, so the states of all slabs one after another are that of a single slab.
     """
 
     label: str
@@ -147,7 +146,7 @@ class BoundaryLists:
         }
         more = [e for e in entries if e.writes is Writes.MEASURED]
         mirrored = MirroredLinks.find(in_staging, start, fluid.lattice.Q, more)
-        if "slip" in codegen.wall_effects(bounded):
+        if "slip" in wall_effects(bounded):
             self._arrays["mirrors"] = device.upload(mirrored.places)
         self._of_lists = ListArrays(fluid, geometry, mirrored)
         self._timed = self._of_lists.timed
@@ -155,7 +154,7 @@ class BoundaryLists:
         self._ranges: list[ListRange] = []
         begin = 0
         for e, state in zip(entries, kept, strict=True):
-            name = codegen.list_name(bounded, e.boundary)
+            name = list_name(bounded, e.boundary)
             first_link = int(start[begin]) if begin < start.size else 0
             own: Arrays = {"own_first": begin, "own_link": first_link}
             own |= ({"state": state.values} if state else {}) | self._of_lists.of(name, e)
@@ -169,7 +168,7 @@ class BoundaryLists:
         fluid, names = self._fluid, entries.boundary.state(self._fluid.lattice)
         values = fluid.device.allocate(entries.cells.size * len(names), fluid.program.compute)
         below = fluid.slab.begin * int(np.prod(fluid.slab.shape[1:]))
-        label = codegen.list_name(fluid.bounded, entries.boundary) + fluid.suffix
+        label = list_name(fluid.bounded, entries.boundary) + fluid.suffix
         return EntryState(label, names, entries.cells + below, values, fluid.device)
 
     def _chain(self, cells: Ints) -> None:
@@ -216,9 +215,8 @@ class BoundaryLists:
             launch(self.stream, begin, end)
 
     def supplying(self, bind: Bind, parity: int, **arrays: Any) -> list[Launched]:
-        """The kernels that compute the incoming populations of steps of this parity.
-
-        They read `f` and the cells behind links. `update` comes first.
+        """The kernels that compute the incoming populations of steps of this parity; after
+        `update`.
         """
         arrays |= self._arrays
         written = [each for each in self._ranges if each.writes is not Writes.MEASURED]
@@ -232,9 +230,8 @@ class BoundaryLists:
     def measuring(
         self, bind: Bind, parity: int, chunks: Sequence[tuple[int, int]], **arrays: Any
     ) -> list[Launched]:
-        """The kernels that add what the measured lists give to bodies; chunks: (begin, end) each.
-
-        The kernels of `supplying` come first.
+        """The kernels, after those of `supplying`, that add what the measured lists give to bodies;
+        chunks: (begin, end) each.
         """
         arrays |= self._arrays
         measured = [each for each in self._ranges if each.writes is Writes.MEASURED]

@@ -1,6 +1,6 @@
 """The data that the parts of a slab's solver share, and the binding of kernels to arguments."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -21,9 +21,11 @@ from mpilbm.codegen.scalar_numbers import (
 from mpilbm.halo import Exchanger
 from mpilbm.layouts import AnyGrid
 from mpilbm.layouts.grid import Grid, byte_grid
+from mpilbm.layouts.nodes import NodeGrid
 from mpilbm.model.case import BoundedLattice
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries import Condition
+from mpilbm.physics.lattices import Lattice
 from mpilbm.solids.body_walls import BodyWalls
 from mpilbm.solids.box_walls import BoxWalls, without
 from mpilbm.solids.build import Geometry
@@ -45,9 +47,8 @@ class Clock:
 class SlabContext:
     """One slab of a case on one device, shared by the parts of its solver.
 
-    The context refers to none of these parts, so the parts form no reference cycle, and their
-    arrays are freed with the last reference to the solver. No attribute is replaced; `clock`
-    advances.
+    It refers to none of these parts, so the parts form no reference cycle, and their arrays are
+    freed with the last reference to the solver. No attribute is replaced; `clock` advances.
 
     bounded    the lattice that this context is of: that of the fluids, or of a scalar
     geometry   solid cells, and the boundary lists that the step runs
@@ -93,13 +94,13 @@ class SlabContext:
         kernels, ghost = device.compile(program, case.needs.roles), ghost_planes(case, slab)
         if ghost > grid.ghost and isinstance(grid, Grid) and device.two_steps(kernels, grid):
             grid = replace(grid, ghost=ghost)
-        listed: Sequence[EntryList] = grid.unlisted(geometry.lists, case.lattice)
+        listed = unlisted(grid, geometry.lists, case.lattice)
         bodies = None
         if program.sweep and isinstance(grid, Grid):
             walls, bodies = BoxWalls.of(case, slab, grid), BodyWalls.of(case, slab, geometry, grid)
             if device.apply_walls(kernels, walls, bodies, grid):
                 listed = without(listed, walls.owners | bodies.owners)
-        geometry = replace(geometry, lists=tuple(listed))
+        geometry = replace(geometry, lists=listed)
         memory_plan.require(device, case, slab, geometry.lists, geometry.around)
         tables = {
             name: device.upload(value) if isinstance(value, np.ndarray) else value
@@ -124,7 +125,7 @@ class SlabContext:
         """The context of the populations of a scalar."""
         bounded = self.case.of_scalar(number)
         grid = memory_plan.scalar_grid(self.case, number, self.slab)
-        lists = tuple(grid.unlisted(self.geometry.of_scalars[number], bounded.lattice))
+        lists = unlisted(grid, self.geometry.of_scalars[number], bounded.lattice)
         geometry = replace(self.geometry, lists=lists, of_scalars=())
         return replace(self, bounded=bounded, grid=grid, geometry=geometry)
 
@@ -203,6 +204,22 @@ class SlabContext:
         launch(self.bulk, self.grid.ghost + begin, self.grid.ghost + end)
 
 
+def unlisted(
+    grid: AnyGrid, lists: tuple[EntryList, ...], lattice: Lattice
+) -> tuple[EntryList, ...]:
+    """Entry lists without the links for which tables of neighbours perform bounce-back."""
+    if not isinstance(grid, NodeGrid) or not grid.turned:
+        return lists
+    planes = np.arange(*grid.interior)
+    elsewhere = {i: ~grid.keeps(planes - lattice.offset(i)[0]) for i in range(1, lattice.Q)}
+    return tuple(
+        each.limited(grid.planes, elsewhere, each.cells // (grid.rows * grid.nx))
+        if each.boundary.reflects
+        else each
+        for each in lists
+    )
+
+
 def _neighbours(device: Device, grid: AnyGrid, geometry: Geometry) -> dict[str, Array]:
     """The grid's tables of neighbours on the device; on the host only one plane at a time."""
     tables = {name: device.allocate(count, "int32") for name, count in grid.table_sizes.items()}
@@ -231,8 +248,8 @@ def material_tables(
 ) -> dict[str, Array | int]:
     """The arguments of kernels that read materials: the number of each cell, a table per scalar.
 
-    Empty if no body conducts a scalar. Ghost planes hold 0: kernels read the material of the cell
-    that they update.
+    Empty if no body conducts a scalar. Ghost planes hold 0: kernels read the updated cell's
+    material.
     """
     if not case.conductors or not isinstance(grid, Grid):
         return {}

@@ -1,15 +1,14 @@
 """The halo exchange after each pass of a time step, derived from the kernels' accesses.
 
 Exactly the values are exchanged that a pass writes beyond its slab, and those that the next pass
-reads from beyond its slab:
+reads from there:
 
     pushed     (slot, plane) written into the ghost planes: sent to the neighbour's first planes
     fetched    (slot, plane) read from the ghost planes: received from the neighbour's first planes
 
-Nothing is exchanged where the planes of a slab wrap around (Grid.wraps).
-
-A pass of two steps computes the first of them also in the neighbours' planes beside the slab, from
-their next planes. After it, and before the first of such passes, two whole planes are exchanged.
+Nothing is exchanged where the planes of a slab wrap around (Grid.wraps). A pass of two steps
+computes the first of them also in the neighbours' planes beside the slab, from their next planes.
+After it, and before the first of such passes, two whole planes are exchanged.
 """
 
 from collections.abc import Iterable, Iterator
@@ -34,9 +33,9 @@ def exchange_plan(
 ) -> Plan:
     """The plan of the exchange after a pass with these writes, before one with these reads.
 
-    `writes` and `reads`: the accesses of one cell; `array`: the number of the array that holds the
-    field then. Values that the slab itself has written are not fetched. Each run of adjacent slots
-    is one transfer, so that there is one message per face if the slots are sorted.
+    `writes` and `reads`: the accesses of one cell; `array`: the array that holds the field then.
+    Values that the slab itself has written are not fetched. Each run of adjacent slots is one
+    transfer, so that there is one message per face if the slots are sorted.
     """
     written = {(a.slot, a.offset) for a in writes if a.buffer == grid.name}
     read = {(a.slot, a.offset) for a in reads if a.buffer == grid.name}
@@ -65,10 +64,10 @@ def allows_two_steps(case: Case, slab: Slab) -> bool:
     """Whether a pass may compute two steps of this slab, where the device has a kernel for it.
 
     This requires one fluid in 3D, bodies at rest with half-way walls or that act in cells, and
-    forces that do not depend on time. The kernel applies half-way walls of the box and of bodies;
-    other boundaries at faces act in windows (solids/windows.py has the rules). If several slabs
-    share a periodic axis, no force depends on the last coordinate: a pass evaluates it in ghost
-    planes, whose coordinate is that of planes at the other end of the box.
+    forces that do not depend on time. The kernel applies half-way walls; other boundaries at faces
+    act in windows (see solids/windows.py). If several slabs share a periodic axis, no force depends
+    on the last coordinate: a pass evaluates it in ghost planes, which are at the other end of the
+    box.
     """
     if not case.single_fluid or case.dimensions < 3 or not allows_windows(case):
         return False
@@ -81,7 +80,7 @@ def allows_two_steps(case: Case, slab: Slab) -> bool:
 def ghost_planes(case: Case, slab: Slab) -> int:
     """Number of ghost planes of a slab at each face, if the device has a kernel for two steps.
 
-    The kernel reads two planes beyond the slab, unless planes wrap around or end in a wall.
+    It reads two planes beyond the slab, unless planes wrap around or end in a wall.
     """
     two = case.layout.sweeps(case) and allows_two_steps(case, slab)
     across = two and any(window.axis == 0 for window in windows_of(case, slab) or ())

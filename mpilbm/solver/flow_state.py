@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from mpilbm.backends.interfaces import Launch, Runner
-from mpilbm.codegen import averaged
 from mpilbm.codegen.program import Access
+from mpilbm.codegen.structure import averaged
 from mpilbm.halo import Exchange
 from mpilbm.layouts.grid import FieldGrid
 from mpilbm.physics.boundaries import one_face_each
@@ -31,8 +31,8 @@ class Coupled:
     ```
 
     If the fields of walls are given, `walls` follows `show` in the same pass. If they are means
-    over the neighbouring fluid cells, `walls` also needs planes of the neighbouring ranks; then
-    `show` and `walls` are two passes, each with its own exchange.
+    over neighbouring fluid cells, which may be in other slabs, both are passes with their own
+    exchange.
     """
 
     def __init__(self, context: SlabContext, fluids: list[Populations]):

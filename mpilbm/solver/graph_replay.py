@@ -34,12 +34,11 @@ class StepsAhead:
 
 
 class Recordings:
-    """Recordings of steps, by the number of steps.
+    """Recordings of steps, by the number of steps, in the dictionary `kept` of the exchanger.
 
     A GPU computes a step of a small box faster than the host enqueues its launches, each of which
-    takes 5 us or more; to replay 64 recorded steps takes the host about as long as one launch.
-    `kept`: the dictionary of the exchanger that holds the recordings. It belongs to one solver,
-    because a recording contains the addresses of the solver's arrays.
+    takes 5 us or more; to replay 64 recorded steps takes about as long as one launch. A recording
+    contains the addresses of the arrays of one solver.
     """
 
     def __init__(self, device: Device, kept: dict[int, Callable[[], None]]):
@@ -51,9 +50,8 @@ class Recordings:
         return next((length for length in LENGTHS if length <= steps), None)
 
     def play(self, length: int, enqueue: Callable[[], None]) -> float:
-        """Replay so many steps, recorded at first use from what `enqueue()` enqueues.
-
-        Returns the seconds that the host needed for the replay.
+        """Replay so many steps, recorded at first use from what `enqueue()` enqueues; the host's
+        seconds.
         """
         if length not in self._kept:
             self._kept[length] = self._device.recording(enqueue)

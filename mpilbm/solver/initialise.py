@@ -1,13 +1,12 @@
 """The state before step 0: from the initial fields, and from steps at a fixed velocity.
 
-Formulas of large boxes are evaluated by a kernel, other initial fields by NumPy. The kernel reads
-tables along the axes that NumPy evaluates, so that both give the same bits (see
-codegen/initial_values.py).
+Formulas of large boxes are evaluated by a kernel, other initial fields by NumPy, with the same bits
+(see codegen/initial_values.py).
 
-While the velocity is held fixed, the density relaxes to the one that belongs to this velocity. The
-difference travels as sound, which is damped at the rate at which the momentum is restored. A rate
-of 2 cs k damps the longest wave in the box critically: three steps for each cell of its longest
-side are then enough. The last step restores the momentum completely.
+While the velocity is held fixed, the density relaxes to the one that belongs to it. The difference
+travels as sound, damped at the rate at which the momentum is restored. A rate of 2 cs k damps the
+longest wave in the box critically: three steps for each cell of its longest side are then enough.
+The last step restores the momentum completely.
 [Mei, Luo, Lallemand & d'Humières 2006, Comput. Fluids 35, 855]
 """
 
@@ -157,8 +156,8 @@ class InitialState:
     """Fills the populations with the initial fields, and runs the steps at a fixed velocity.
 
     `iterate`: the number of these steps. `ranges`: the least and the largest initial value of each
-    scalar in the cells of this slab that carry it, by label; after a restart the bounds that the
-    checkpoint has.
+    scalar in the cells of this slab that carry it, by label; after a restart those of the
+    checkpoint.
     """
 
     def __init__(self, state: FlowState):
@@ -225,8 +224,8 @@ class InitialState:
     ) -> None:
         """Run steps -iterate to -1 at the fixed velocity; collective.
 
-        `streaming[k]`: the pass of each fluid in which it collides, for steps t % period = k. Their
-        exchanges are used here, too: the kernels read and write the same.
+        `streaming[k]`: the pass of each fluid in which it collides, for steps t % period = k, whose
+        exchanges are used here, too.
         """
         context, period, rate = self.context, len(streaming), damping(self.case)
         passes = [self._passes(k, streaming[k], rate) for k in range(period)]

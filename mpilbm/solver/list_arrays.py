@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from mpilbm.layouts.cells import PackedCells
 from mpilbm.layouts.nodes import NodeGrid
 from mpilbm.physics.boundary_capabilities import Behind
+from mpilbm.solids import Floats, Ints
 from mpilbm.solids.build import Geometry
 from mpilbm.solids.entry_list import EntryList, Writes
 from mpilbm.solids.link_set import LinkSet
@@ -19,8 +20,6 @@ from mpilbm.solids.wall_distance import LinkData, MirrorSource
 from mpilbm.solver.populations import Populations
 from mpilbm.solver.timed_values import TimedArray
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Arrays = dict[str, Any]  # arrays and numbers that kernels take, by name
 INWARD = ("", "_in1", "_in2")  # suffixes of arrays of the listed cells, and of cells inwards
 HALF_WAY = 0.5  # the distance to a half-way wall, in links
@@ -68,7 +67,8 @@ class ListArrays:
             frames = [self._frame(owner.body) for owner in entries.owners]
             arrays |= {"member": upload(entries.member), "frames": upload(np.ravel(frames))}
         if "blocked" in wanted:
-            arrays["blocked"] = upload(encoded_blocked(entries))
+            meeting = LinkSet.collect(len(entries.blocked), {0: entries.meeting})
+            arrays["blocked"] = upload((entries.blocked | meeting).bits)  # no link has bit 0
         if "motions" in wanted and entries.motion:
             arrays |= self._moving(entries.motion)
         for end, there in zip(INWARD, entries.looked_at, strict=False):
@@ -148,9 +148,9 @@ class ListArrays:
 def encoded_links(data: LinkData) -> Floats:
     """The value of each link in the form that kernels read (`cell.link`), float64 (links + 1,).
 
-    A distance is negative where the interpolation is linear instead of quadratic; mirrored axes are
-    the sum of 2^axis. The additional value is never used, but a kernel may read it: for a direction
-    that is not listed it reads the place of the next link.
+    A distance is negative where the interpolation is linear; mirrored axes are the sum of 2^axis.
+    The additional value is never used, but read: a direction that is not listed has the place of
+    the next link.
     """
     if data.mirrored_axes is not None:
         axes = np.exp2(np.arange(data.mirrored_axes.shape[1]))
@@ -164,12 +164,3 @@ def encoded_links(data: LinkData) -> Floats:
     else:
         found = data.distance
     return np.append(found, HALF_WAY)
-
-
-def encoded_blocked(entries: EntryList) -> NDArray[np.uint32]:
-    """The blocked links in the form that kernels read, with `meeting` in bit 0.
-
-    Bit 0 is free, because the rest population has no link.
-    """
-    meeting = LinkSet.collect(len(entries.blocked), {0: entries.meeting})
-    return (entries.blocked | meeting).bits

@@ -7,9 +7,9 @@ import numpy as np
 
 from mpilbm.backends import Device, memory
 from mpilbm.case.case import Case
-from mpilbm.codegen import averaged, wall_effects
 from mpilbm.codegen.program import FORCE, SHARE
 from mpilbm.codegen.scalar_numbers import material_grid
+from mpilbm.codegen.structure import averaged, wall_effects
 from mpilbm.core.errors import CaseError
 from mpilbm.layouts import AnyGrid
 from mpilbm.layouts.cells import LONGEST_SIDE
@@ -45,9 +45,7 @@ BLOCK_CELL_BYTES = 48
 
 
 def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dict[str, int]:
-    """Bytes of a slab's arrays by their contents: populations, velocity (for sums), flags.
-
-    Includes the ghost planes that only GPUs have, see ghost_planes.
+    """Bytes of a slab's arrays by their contents, with the ghost planes that only GPUs have.
 
     `fluid`: see Geometry.around; without it a layout of fluid cells only has no arrays.
     """
@@ -92,9 +90,8 @@ def scalar_grid(case: Case, number: int, slab: Slab) -> AnyGrid:
 
 
 def velocity_grids(case: Case, planes: int) -> tuple[Grid, Grid]:
-    """The memory of the velocity in a block of planes, and in the edge planes of a slab.
-
-    Both with one ghost plane on each side; see solver.fields.velocity_blocks.
+    """The memory of the velocity in a block of planes, and in the edge planes of a slab, both with
+    one ghost plane on each side; see solver.fields.velocity_blocks.
     """
     more = len(case.sloped)
 
@@ -117,12 +114,10 @@ def more_bytes(
 ) -> np.ndarray:
     """Bytes beyond `bytes_needed` by plane of a slab, int64 (planes, 3).
 
-    `shares`: of the slab, if measured bodies act in cells.
-
     The columns: boundary lists, without links that the layout reflects itself; lists for the forces
-    on bodies; wall cells of coupled fluids. Half-way walls of the box and of bodies are counted
-    even if the sweep of a GPU applies them without lists, because its tile is unknown until the
-    GPU is open.
+    on bodies; wall cells of coupled fluids. Half-way walls are counted even if the sweep of a GPU
+    applies them: its tile is unknown until the GPU is open. `shares`: if measured bodies act in
+    cells.
     """
     returning = bool(case.layout.grid(case.lattice, 1, *slab.shape[1:]).turned)
     listed = [each for each in lists if not (returning and each.boundary.reflects)]
@@ -171,9 +166,9 @@ def require_host(
 ) -> None:
     """CaseError unless the host's arrays fit the free memory, which `ranks` ranks share.
 
-    Call it before the geometry is built, and again with its lists before these are prepared for
-    the device; the memory then no longer contains the solid cells and the lists. A device that uses
-    this memory, too, needs room for its arrays in addition. `fluid`: as for bytes_needed.
+    Call it before the geometry is built, and again with its lists before these are prepared for the
+    device; the memory then no longer contains the solid cells and the lists. A device that uses
+    this memory needs room for its arrays in addition. `fluid`: as for bytes_needed.
     """
     entries = sum(each.cells.size for each in lists)
     links = sum(each.links.total() for each in lists if each.per_link)
@@ -238,8 +233,7 @@ def list_bytes(
 ) -> np.ndarray:
     """Bytes of a fluid's boundary lists by plane of the slab, int64 (planes,).
 
-    `staged`: see BoundaryLists. All lists share one table of moving walls and one of mirrored
-    links; their bytes are added to the first plane.
+    `staged`: see BoundaryLists. Tables that all lists share are added to the first plane.
     """
     found, value = np.zeros(slab.planes, np.int64), np.dtype(case.precision.compute).itemsize
     again = AGAIN_BYTES * (not case.layout.populations and not staged)
@@ -325,9 +319,9 @@ def cell_bytes(cells: np.ndarray) -> np.ndarray:
 def wall_bytes(case: Case, slab: Slab, lists: Sequence[EntryList]) -> np.ndarray:
     """Bytes of the wall cells of coupled fluids (see wall_cells) by plane, int64 (planes,).
 
-    Wall cells are the other ends of missing links, and each of these links is a source. Only links
-    of the slab's own fluid cells are counted: links of the neighbours' fluid cells lead to about as
-    many wall cells as the slab's own links that leave the slab.
+    Wall cells are the other ends of missing links, and each of these links is a source. Links of
+    the neighbours' fluid cells lead to about as many wall cells as the slab's links that leave the
+    slab.
     """
     found = np.zeros(slab.planes, np.int64)
     if not case.coupling:

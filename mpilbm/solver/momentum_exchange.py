@@ -6,9 +6,9 @@ from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mpilbm.physics.lattices import AXES
+from mpilbm.solids import Floats, Ints
 from mpilbm.solids.body_links import BodyLinks, Chunks, Selected
 from mpilbm.solids.build import Geometry
 from mpilbm.solids.entry_list import EntryList
@@ -18,8 +18,6 @@ from mpilbm.solver.boundary_lists import Arrays, BoundaryLists, Launched
 from mpilbm.solver.fields.plane_sums import HostCopies, Read
 from mpilbm.solver.memory_plan import body_bytes, force_columns, stress_values
 from mpilbm.solver.populations import Populations
-
-Floats = NDArray[np.float64]
 
 
 class LinkSums:
@@ -109,30 +107,26 @@ class MomentumExchange(LinkSums):
     over the step from t to t + 1, with the outgoing population f_opp_out at t and the incoming one
     f_i_in. The second term makes F the same in all uniformly moving frames. Where a boundary also
     changes populations that stream in, their change is part of F. The sums are of the populations
-    minus their values at rest, so the pressure is relative to cs2 rho_0: for closed bodies this
-    makes no difference.
-    [Toelke & Krafczyk 2008, eqs. 10-11; Wen et al. 2014, J. Comput. Phys. 266, 161]
+    minus their values at rest, so the pressure is relative to cs2 rho_0. [Toelke & Krafczyk 2008,
+    eqs. 10-11; Wen et al. 2014, J. Comput. Phys. 266, 161]
 
-    If outputs need the parts (`Needs.split`), each link represents a piece of the surface, with
-    the outward normal times the area a_i = 2 w_i c_i / cs2: over all links that cross a plane they
-    sum to its area. Then
+    If outputs need the parts (`Needs.split`), each link represents a piece of the surface, with the
+    outward normal times the area a_i = 2 w_i c_i / cs2: over all links that cross a plane they sum
+    to its area. With rho and sigma of the link's cell in the middle of the step
 
         pressure = sum of -cs2 (rho - 1) a_i = sum of -c_i (feq_i(rho, 0) + feq_opp(rho, 0))
         stress   = sum of sigma a_i
 
-    with rho and sigma of the link's cell in the middle of the step. The first is the momentum
-    exchange in a fluid at rest, F - pressure the viscous part (method A of the source); the second
-    is an integral over the surface (method B, with links instead of elements of the shape, so that
-    the pressure of both is the same). [Toelke & Krafczyk 2008, section 6.2]
+    The first is the momentum exchange in a fluid at rest, F - pressure the viscous part (method A
+    of the source); the second is an integral over the surface (method B, with links instead of
+    elements of the shape, so that the pressure of both is the same). [Toelke & Krafczyk 2008,
+    section 6.2]
 
-    Beyond the faces of a `pressure_jump` the density differs by rho_jump. The sums are those of the
-    unfolded flow around the body in one piece, see solids/jump_forces.py.
-
-    A link that reaches a body through a mirror at a face is replaced by its mirror image, which
-    reaches the body directly: so the force is that on the part of the body in the box.
-
-    The bodies have separate lists here, which include links that a layout need not list, and which
-    do not change the step. Their kernels compute the incoming populations again.
+    Beyond the faces of a `pressure_jump` the sums are those of the unfolded flow, see
+    solids/jump_forces.py. A link that reaches a body through a mirror at a face is replaced by its
+    mirror image: the force is that on the part of the body in the box. The bodies have separate
+    lists here, also of links that a layout need not list, which compute the incoming populations
+    again.
     """
 
     def __init__(self, fluid: Populations, step_lists: BoundaryLists, geometry: Geometry):
@@ -163,8 +157,8 @@ class MomentumExchange(LinkSums):
         """Enqueue the sums over the links of each body in each plane, for the next step.
 
         The result waits for them and returns them, float64 (groups, columns), a row for each plane
-        and body in `groups`. The columns: F (D) and torque about the origin (3, in 2D 1); with
-        `split` also pressure (D) and stress (D).
+        and body in `groups`: F (D) and torque about the origin (3, in 2D 1); with `split` also
+        pressure (D) and stress (D).
         """
         return partial(self._in_groups, self.start_groups(), self._crossing)
 
@@ -226,7 +220,7 @@ class MomentumExchange(LinkSums):
         return ByCell(self.fluid.lattice.volume * found, rho[self._stress_rows], rho_jump)
 
 
-def _rows_of(some: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.int64]:
+def _rows_of(some: Ints, groups: Ints) -> Ints:
     """The rows in `groups` (n, 2) of some of them; both ascending."""
     width = int(groups[:, 1].max(initial=0)) + 1
     return np.searchsorted(groups @ [width, 1], some @ [width, 1])

@@ -28,13 +28,12 @@ class Pass:
     exchange                      start |========== arrival() =======|arrived|
     ```
 
-    The edge stream has priority. On devices without priorities the bulk planes wait for `ready`.
+    The edge stream has priority; on devices without priorities the bulk planes wait for `ready`.
     There are `edge` edge planes at a face, by default as many as a step reads beyond it; none at
-    walls and where planes wrap around: there all planes are bulk planes, in one launch. Edge and
-    bulk planes run the same kernel. No cell accesses values that another cell writes in the same
-    pass, so the result does not depend on their order. Edge planes run after all work that is in
-    the bulk stream when the pass is enqueued; work enqueued in the bulk stream later runs after the
-    pass.
+    walls and where planes wrap around: there all planes are computed in one launch. No cell
+    accesses values that another cell writes in the same pass, so the result does not depend on
+    their order. Edge planes run after all work that is in the bulk stream when the pass is
+    enqueued, later work there after the pass.
 
     `offered`: whether the launch is offered to the exchange (Exchange.join). If the exchange has
     become a part of it, the pass is one launch in the bulk stream, except in timed steps.
@@ -73,8 +72,8 @@ class Pass:
         """Compute all planes and exchange the edge planes.
 
         If `timed`, returns three events: the edge planes are ready to be sent, all planes are
-        computed, and the ghost layers have arrived. `followed`: the next work in the bulk stream is
-        the pass of the next step.
+        computed, the ghost layers have arrived. `followed`: the next work in the bulk stream is the
+        next step's pass.
         """
         if self.offered and self.exchange.joint is not None and not timed:
             self.exchange.joint(self.bulk, *self.planes)
@@ -164,10 +163,7 @@ class StepWork:
         return all(one.exchange.in_streams for one in self.passes)
 
     def enqueue(self, timed: bool = False, followed: bool = False) -> Events:
-        """Enqueue all of it; if `timed`, the events of each pass, in the order of the passes.
-
-        `followed`: the next work in the bulk stream is that of the next step.
-        """
+        """Enqueue all; if `timed`, the events of each pass in turn; `followed`: see Pass.run."""
         self.context.forces.update(self.context.clock.steps)
         for lists in self.lists:
             lists.run(self.k)

@@ -64,10 +64,10 @@ class CurrentState:
 class Populations(CurrentState):
     """The populations of one field of a case: of a fluid, or of a scalar that a fluid carries.
 
-    Step t has parity t % parities and, with two arrays, reads array t % 2 and writes the other.
-    The methods take plain kernel names; in the program the names of kernels of coupled fluids and
-    of scalars end in OF with their `place`; it is None for a single fluid. `number` counts the
-    fluids. `carried`: the scalars of a fluid, whose arrays its kernels read.
+    Step t has parity t % parities and, with two arrays, reads array t % 2 and writes the other. The
+    methods take plain kernel names, which in the program end in OF with `place` for coupled fluids
+    and scalars. `number` counts the fluids. `carried`: the scalars of a fluid, whose arrays it
+    reads.
     """
 
     def __init__(
@@ -147,10 +147,10 @@ class Populations(CurrentState):
         return (planes, len(self.grid.slots), self.grid.rows, self.grid.nx)
 
     def read_state(self, begin: int, end: int) -> np.ndarray:
-        """The outgoing populations of planes begin..end, (end - begin, Q, rows, nx).
+        """The outgoing populations of planes begin..end, (end - begin, Q, rows, nx), in canonical
+        order.
 
-        The populations are in the order of the lattice. Where the layout stores moments, the result
-        contains these instead.
+        Where the layout stores moments, these instead.
         """
         shape = self.state_shape(end - begin)
         state = self.device.allocate(prod(shape), self.program.widest)

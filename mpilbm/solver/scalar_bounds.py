@@ -1,9 +1,8 @@
 """The bounds of scalars that obey the maximum principle.
 
-Advection and diffusion alone move a scalar towards the values of its cells and of its boundaries.
-So it stays between the least and the largest of its initial values and of the values that its
-conditions hold (ScalarBoundary.held), if it has no source, no condition supplies it without a
-limit, and no given value changes with time. All other scalars have no bounds.
+Advection and diffusion keep a scalar between the least and the largest of its initial values and of
+the values that its conditions hold (ScalarBoundary.held), if it has no source, no condition
+supplies it without a limit, and no given value changes with time. Other scalars have no bounds.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,10 +30,7 @@ SHIFTS = (-1.0, 0.0, 1.0)  # from a cell to its walls, at most, along each axis
 
 @dataclass(frozen=True)
 class Bounds:
-    """The least and the largest value that a scalar may have.
-
-    `rounding`: the largest error by which rounding moves a value beyond them.
-    """
+    """The least and the largest value of a scalar; `rounding`: the largest error beyond them."""
 
     low: float
     high: float
@@ -57,7 +53,7 @@ class Bounds:
         return apart if apart > max(self.rounding, ROUNDED * FROM_FILES * size) else size
 
     def beyond(self, farthest: float) -> float:
-        """How far values are beyond the bounds, relative to `scale`; at least 0.
+        """How far values are beyond the bounds, relative to `scale`, at least 0.
 
         `farthest`: their largest distance from `middle`.
         """
@@ -76,8 +72,7 @@ def own_bounds(
 ) -> dict[str, Range | None]:
     """The least and largest value of each scalar on a slab, by label; None if it has no bounds.
 
-    `ranges`: those of its initial values, by label; nan if they are not known. The range of a
-    scalar without any value on the slab is (inf, -inf).
+    `ranges`: those of its initial values; nan if not known. Without any value: (inf, -inf).
     """
     case, found = context.case, dict[str, Range | None]()
     for scalar, lists in zip(case.scalars, context.geometry.of_scalars, strict=True):
@@ -91,10 +86,7 @@ def own_bounds(
 
 
 def of_box(case: Case, parts: Sequence[Mapping[str, Range | None]]) -> dict[str, Bounds]:
-    """The bounds of scalars from the results of `own_bounds` on all slabs, by label.
-
-    Scalars without bounds are left out.
-    """
+    """The bounds of scalars, by label, from the results of `own_bounds` on all slabs."""
     found = {}
     for label in case.labels:
         ranges = [part[label] for part in parts]

@@ -5,10 +5,10 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mpilbm.parallel.slabs import Slab
-from mpilbm.solids.body_links import Chunks
+from mpilbm.solids import Floats, Ints
+from mpilbm.solids.body_links import Chunks, numbered
 from mpilbm.solids.entry_list import EntryList, Writes
 from mpilbm.solids.owners import Owner, owners_of
 from mpilbm.solver.boundary_lists import BoundaryLists
@@ -18,16 +18,14 @@ from mpilbm.solver.memory_plan import CHUNK_BYTES, NUMBER_BYTES, list_bytes
 from mpilbm.solver.momentum_exchange import LinkSums
 from mpilbm.solver.populations import Populations
 
-Floats = NDArray[np.float64]
-
 
 class LinkFluxes(LinkSums):
     """The flux of a scalar through the links of each face and body, over the step from t to t + 1.
 
         Q = sum over links of g_i_in - g_opp_out
 
-    with the outgoing population at t and the incoming one. The sum over all faces and bodies is
-    exactly the change of the sum of the scalar over the fluid, less sources.
+    with the outgoing population at t and the incoming one. The sum over all owners is exactly the
+    change of the sum of the scalar over the fluid, less sources.
     """
 
     def __init__(self, scalar: Populations):
@@ -36,7 +34,8 @@ class LinkFluxes(LinkSums):
             replace(each, writes=Writes.MEASURED) for each in geometry.lists if each.cells.size
         )
         self.owners = owners_of(scalar.bounded)
-        chunks = Chunks.of(slab, lists, {owner.place: owner.place for owner in self.owners})
+        places = {owner.place: owner.place for owner in self.owners}
+        chunks = Chunks.of(slab, [numbered(each, places) for each in lists])
         needed = flux_bytes(scalar, slab, lists, chunks)
         scalar.device.require(needed, "the fluxes through walls")
         self.groups = chunks.group
@@ -46,8 +45,7 @@ class LinkFluxes(LinkSums):
     def start(self) -> Callable[[], Floats]:
         """Enqueue the sums over the links of each owner in each plane, for the next step.
 
-        The result waits for them and returns them, float64 (groups,), one for each plane of the
-        slab and place of an owner in `groups`.
+        The result waits for them and returns them, float64, one for each row of `groups`.
         """
         copy = self.start_groups()
         return lambda: copy()[:, 0] if copy else np.zeros(0)
@@ -62,7 +60,7 @@ def flux_bytes(
     return int(list_bytes(scalar.bounded, slab, lists, staged=True).sum()) + entries + sums
 
 
-def over_owners(owners: tuple[Owner, ...], parts: list[tuple[NDArray, Floats]]) -> Floats:
+def over_owners(owners: tuple[Owner, ...], parts: list[tuple[Ints, Floats]]) -> Floats:
     """The flux of each owner, (owners,), from the groups and sums of each rank, in their order."""
     totals = np.zeros(len(owners))
     for groups, sums in parts:
@@ -71,10 +69,7 @@ def over_owners(owners: tuple[Owner, ...], parts: list[tuple[NDArray, Floats]]) 
 
 
 class Transport:
-    """The transport of the scalars with these numbers, see Needs.transported.
-
-    `fluxes`: those through walls, by the number of the scalar.
-    """
+    """Transport of the scalars of Needs.transported; `fluxes`: through walls, by number."""
 
     def __init__(self, diagnostics: Diagnostics, scalars: tuple[Populations, ...]):
         self.diagnostics = diagnostics
@@ -90,8 +85,8 @@ class Transport:
     def start(self, number: int) -> Callable[[], Floats]:
         """Enqueue sums over the fluid cells of each plane, for the scalar phi with this number.
 
-        The result returns them: u_a phi, d_a phi and |grad phi|^2, (planes, 2 D + 1) in double, by
-        central differences (see codegen.diagnostics). Collective; to call the result is not.
+        The result returns u_a phi, d_a phi and |grad phi|^2, (planes, 2 D + 1) in double, by
+        central differences. Collective; to call the result is not.
         """
         first, blocks = self.columns * self.numbers.index(number), self.diagnostics.blocks
         blocks.prepare()

@@ -39,15 +39,15 @@ class Solver:
     coupled      lists of each   | coupling fields ~ | fields of walls (~) | collide-stream ~ f
     ```
 
-    ~ is a halo exchange, overlapped with the bulk planes of its pass (see passes.Pass). `steps` is
-    the number of steps done; the passes repeat every `period` steps. `all`: the populations of
-    all fluids, and those of the scalars, whose step is a part of that of the fluid. `bounds`: those
-    of the scalars that are watched, by label. `geometry`: solid cells, and the boundary lists that
-    the step runs; `grid`: the memory of the populations. `faster`: passes of two steps, if they are
-    possible on this slab and faster than single steps; `two_steps`: those that are taken.
+    ~ is a halo exchange, overlapped with the bulk planes of its pass (see passes.Pass). The passes
+    repeat every `period` steps. The parts share a SlabContext and do not refer to the solver:
+    without reference cycles all arrays are freed with it.
 
-    The parts share a SlabContext and do not refer to the solver: without reference cycles all
-    arrays are freed with the solver.
+    all        the populations of all fluids, and those of the scalars, whose step is a part of the
+               fluid's
+    bounds     those of the scalars that are watched, by label
+    faster     passes of two steps, if they are possible on this slab and faster than single steps;
+               `two_steps`: those that are taken
     """
 
     def __init__(
@@ -119,9 +119,8 @@ class Solver:
 
     @property
     def bytes_per_update(self) -> int:
-        """Bytes that a single step of a cell reads and writes, counted from kernels' accesses.
-
-        The mean of the parities: a table of neighbours may be read every other step.
+        """Bytes that a single step of a cell reads and writes, from kernels' accesses; mean of the
+        parities.
         """
         kernels, parities = self.program.kernels, self.case.layout.parities
         size = dict.fromkeys(("field", FORCE), np.dtype(self.program.compute).itemsize)

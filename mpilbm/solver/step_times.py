@@ -24,8 +24,8 @@ class StepTimes:
 
     `split` contains four times in seconds. `edge`: until the edge planes are ready to be sent;
     `bulk`: from then until all planes are computed; `exchange`: the part of the exchange after
-    that. Their sum is the device's time for a step. `host`: the time that the host needs to enqueue
-    a step, without waiting; it overlaps with the device's work and matters only if it is longer.
+    that. Their sum is the device's time for a step. `host`: the time in which the host enqueues a
+    step, which overlaps with the device's work.
     """
 
     def __init__(self, device: Device):
@@ -49,7 +49,7 @@ class StepTimes:
     def begin(self, step: int, waited: float) -> bool:
         """Begin a step; True if it is timed on the device, with the events given to `end`.
 
-        `waited`: seconds that the host has waited in steps so far, in total.
+        `waited`: seconds that the host has waited in steps so far.
         """
         self._enqueued += 1
         phase = step % self.every
@@ -151,9 +151,9 @@ class Reading:
 class Clock:
     """Seconds since the start, in time steps (stepping), and in outputs and checks (outputs).
 
-    After `follow(stream)` these are times of the device. The host may enqueue steps and outputs
-    ahead of it: what counts is how long the device takes until it has done what was enqueued inside
-    `measure`, with the time for which it waits for the host there.
+    After `follow(stream)` these are times of the device, which the host may be ahead of: what
+    counts is how long the device takes for what was enqueued inside `measure`, with its waiting for
+    the host.
     """
 
     def __init__(self) -> None:
@@ -206,9 +206,8 @@ class Clock:
         return event
 
     def _settle_if_possible(self) -> None:
-        """Settle without waiting; if the device has failed, keep what is known.
-
-        The error of the device ends the run elsewhere. Its summary needs these times then.
+        """Settle without waiting; if the device has failed, which ends the run elsewhere, keep what
+        is known.
         """
         try:
             self.settle()

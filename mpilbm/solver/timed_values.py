@@ -44,8 +44,8 @@ class ForceNumbers:
     def follow(self, launch: Launch, kernel: Kernel) -> None:
         """From now on `update` sets the arguments of this launch that depend on time.
 
-        Boundary kernels compute incoming populations from the outgoing populations of time t; all
-        other kernels collide at t + 1.
+        Boundary kernels compute incoming populations from the outgoing ones of time t; all other
+        kernels collide at t + 1.
         """
         names = self._timed & {argument.name for argument in kernel.arguments}
         if names:
@@ -64,16 +64,14 @@ class ForceNumbers:
 class TimedArray:
     """A 1-D device array that is set to `values(t)` in the order of a stream, asynchronously.
 
-    `update` raises FunctionError if a function of a program fails.
-
     ```
     host      | values 0 | … | values 1 | …     | values n (copy 0 is done)
     stream               | copy 0 | lists, step … | copy 1 | lists, step …
     ```
 
-    Each copy has a buffer in pinned host memory. There are buffers for all steps by which the host
-    may be ahead of the device (see graph_replay.StepsAhead); where an array takes megabytes there
-    are fewer, and the host may wait for the oldest copy.
+    Each copy has a buffer in pinned host memory, for all steps by which the host may be ahead of
+    the device (see graph_replay.StepsAhead); where an array takes megabytes there are fewer
+    buffers, and the host may wait. `update` raises FunctionError if a function of a program fails.
     """
 
     def __init__(
@@ -105,9 +103,8 @@ class TimedArray:
 class ForceField:
     """The force in the cells of a slab and of its ghost planes.
 
-    After t steps the array holds the force at time t; in a step it is replaced after the boundary
-    lists, which use the force at t, and before the collision, which uses the force at t + 1. A
-    force that does not depend on time is copied once. Raises CaseError.
+    After t steps the array holds the force at time t; in a step it is replaced between the boundary
+    lists and the collision, which uses the force at t + 1. Raises CaseError.
 
     arguments  the array and the numbers of its memory, by the name of the kernel argument
     timed      whether it changes with time

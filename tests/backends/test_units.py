@@ -27,8 +27,8 @@ def program(request):
 
 def units_of(program) -> dict[str, Unit]:
     """The unit of each kernel, by its name."""
-    found = Units(program, lambda kernels: None)
-    return {name: unit(program, found.kernels_of(name)) for name in program.kernels}
+    found = Units(program, lambda kernels: unit(program, kernels))
+    return {name: found.of(name) for name in program.kernels}
 
 
 def test_each_kernel_is_in_one_unit(program):

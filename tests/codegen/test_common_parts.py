@@ -19,8 +19,7 @@ from sympy import (
 )
 
 from mpilbm.codegen.common_parts import common_parts
-from mpilbm.codegen.printer import symbol
-from mpilbm.codegen.term_order import ordered_terms
+from mpilbm.codegen.printer import ordered_terms, symbol
 
 SYMBOLS = [symbol(name) for name in ("a", "b", "c", "f_1", "f_2", "f_10", "rho", "t0", "u_x")]
 NUMBERS = [-1, 2, -3, Rational(1, 2), Rational(-1, 3), Rational(4, 9)]

@@ -7,8 +7,8 @@ from support.pairs import defined
 from support.slabs import PRECISIONS, Cluster, box
 
 from mpilbm.case.case import parse_case
+from mpilbm.codegen.cell_values import CellBody
 from mpilbm.codegen.model import Macroscopic, Model
-from mpilbm.codegen.partial_cell import CellBody
 from mpilbm.core.errors import CaseError
 from mpilbm.core.registry import make, names
 from mpilbm.physics.algebra import moments_of, pairs

@@ -12,8 +12,8 @@ from support.pairs import cover, label
 from support.settings import LAW_CASES, MODELS, OPTIONS, tables, with_model
 from support.slabs import Cluster
 
-from mpilbm import codegen
 from mpilbm.codegen.model import Model
+from mpilbm.layouts.formats import SCALE
 
 ROUNDING = {"half": 3e-5, "single": 2e-8, "mixed": 1e-8, "double": 3e-16}  # in a step
 ALLOWED = {"half": 3e-4, "mixed_moments": 3e-5, "double": 1e-14}  # of rho and u after some steps
@@ -21,7 +21,7 @@ ALLOWED = {"half": 3e-4, "mixed_moments": 3e-5, "double": 1e-14}  # of rho and u
 
 def assert_obeys_the_equations(ab, before, after, precision):
     """In cells with fluid neighbours only: the new populations equal the equations in double."""
-    case, unit = ab.case, codegen.SCALE if precision == "half" else 1
+    case, unit = ab.case, SCALE if precision == "half" else 1
     one, lattice = case.fluids[0], case.lattice
     model = Model(lattice, one.collision, one.force, case.precision.offset)
     push = getattr(one.force, "value", ())

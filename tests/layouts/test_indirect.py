@@ -25,6 +25,7 @@ from mpilbm.physics.boundary_capabilities import Capabilities, Reads
 from mpilbm.run.preflight import rank_memory
 from mpilbm.solids import build
 from mpilbm.solids.box_walls import constant_velocity
+from mpilbm.solver.context import unlisted
 
 STREAMINGS = [
     n for n in names("layouts") if make("layouts", n).populations and n not in ("auto", "indirect")
@@ -134,7 +135,7 @@ def test_each_location_is_touched_by_one_node(lattice, streaming, setting, tmp_p
 def test_walls_at_rest_need_lists_only_where_other_slabs_write(streaming, tmp_path):
     case = parse_case(tables(tmp_path, "D3Q19", indirect(streaming), "walls"), "test.toml")
     ((slab, shape),) = slabs_of(case, 1)
-    left = grid_of(case, slab, shape).unlisted(shape.lists, case.lattice)
+    left = unlisted(grid_of(case, slab, shape), shape.lists, case.lattice)
     moving = [each for each in shape.lists if not each.boundary.reflects]
     assert [e for e in left if not e.boundary.reflects] == moving != []
     still = [each for each in left if each.boundary.reflects]

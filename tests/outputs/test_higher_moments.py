@@ -5,7 +5,7 @@ import pytest
 from support.host_samples import by_vtk, datasets, flow, samples
 
 from mpilbm.backends.cpu import Cpu
-from mpilbm.backends.cpu.streams import Stream
+from mpilbm.backends.cpu.kernels import Stream
 from mpilbm.core.errors import CaseError
 from mpilbm.outputs.higher_moments import HigherMoments
 from mpilbm.parallel.ranks import Serial

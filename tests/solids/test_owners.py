@@ -7,7 +7,7 @@ import pytest
 from support.faces import closed, table
 
 from mpilbm.case.case import parse_case
-from mpilbm.codegen import boundary_structures
+from mpilbm.codegen.structure import boundary_structures
 from mpilbm.core.errors import CaseError
 from mpilbm.parallel.slabs import split
 from mpilbm.solids.link_set import LinkSet

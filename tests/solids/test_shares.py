@@ -9,8 +9,7 @@ from support.surfaces import mesh
 
 from mpilbm.core.registry import make
 from mpilbm.parallel.slabs import split
-from mpilbm.solids.cut_cells import share_behind
-from mpilbm.solids.shares import WHOLE, Shares
+from mpilbm.solids.shares import WHOLE, Shares, share_behind
 from mpilbm.solids.solid_cells import padded_ids
 
 RIM = 4 / WHOLE  # quantised shares of a few hundred cut cells, whose errors cancel

@@ -13,7 +13,7 @@ from mpilbm.parallel.ranks import Serial
 from mpilbm.run.preflight.plan import plan
 from mpilbm.run.run import run
 from mpilbm.solver.fields import flow_statistics
-from mpilbm.solver.fields.moments import Moments, merged, products_of, shifted
+from mpilbm.solver.fields.flow_statistics import Moments, merged, products_of, shifted
 
 AVERAGES = {
     "D3Q19": ["", "x", "y", "z", "xy", "xz", "yz", "xyz"],

@@ -8,7 +8,7 @@ from support.coupled import one_fluid, state, two_fluids
 from support.random_device import Event, NcclWorld, RandomDevice
 from support.slabs import Cluster, box
 
-from mpilbm.backends.cuda import streams as cuda_graph
+from mpilbm.backends.cuda import launch as cuda_graph
 from mpilbm.halo import Exchanger
 from mpilbm.halo.local import alone
 from mpilbm.solver.graph_replay import LENGTHS

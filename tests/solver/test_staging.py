@@ -10,7 +10,7 @@ from support.sampled_flows import FLOWS, KINDS, sampled
 from support.slabs import Cluster, box
 
 from mpilbm.backends import cpu, gpu
-from mpilbm.backends.cpu.streams import Stream
+from mpilbm.backends.cpu.kernels import Stream
 from mpilbm.case.case import parse_case
 from mpilbm.core.units import in_words
 from mpilbm.parallel.ranks import Serial

@@ -18,7 +18,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from mpilbm.backends import cpu, cuda
-from mpilbm.backends.cpu import compiler, kernels, streams
+from mpilbm.backends.cpu import compiler, kernels
 from mpilbm.core.machine import cache
 from support import TESTS
 
@@ -88,7 +88,7 @@ def compiled(text: str, flags, *objects: bytes) -> bytes:
         return target.read_bytes()
 
 
-class Stream(streams.Stream):
+class Stream(kernels.Stream):
     """A queue that receives the launches within `with stream.cupy`."""
 
     def __init__(self, device: "EmulatedDevice"):

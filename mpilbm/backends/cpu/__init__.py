@@ -10,8 +10,7 @@ from pydantic import Field, field_validator
 
 from mpilbm.backends import Backend, Device, check_copy, memory
 from mpilbm.backends.cpu import compiler as compilers
-from mpilbm.backends.cpu.kernels import CpuKernel, Library
-from mpilbm.backends.cpu.streams import Stream
+from mpilbm.backends.cpu.kernels import CpuKernel, Library, Stream
 from mpilbm.backends.cpu.workers import LEAST_BYTES, start
 from mpilbm.backends.interfaces import Array, CompiledKernel
 from mpilbm.codegen.program import Program
@@ -48,7 +47,6 @@ class Cpu(Backend):
         return memory.least()[1]
 
     def workers(self) -> int:
-        """The number of threads of each rank."""
         return self.threads
 
     def open(self, local_rank: int = 0, local_ranks: int = 1) -> "CpuDevice":
@@ -57,7 +55,9 @@ class Cpu(Backend):
 
 
 class CpuDevice(Device):
-    """The cores of a rank with their share of the memory, and a compiler."""
+    """The cores of a rank with their share of the memory, and a compiler; the methods are those of
+    Device.
+    """
 
     kind, unified, copied_share = "cpu", True, 8
 
@@ -72,19 +72,18 @@ class CpuDevice(Device):
         self._streams = {name: Stream() for name in ("edge", "bulk", "copy")}
 
     def memory(self) -> tuple[int, int]:
-        """Available and total bytes: of the machine, or of the job's limit if that is less."""
         return memory.least()
 
     def new_stream(self) -> Stream:
-        """A stream that `synchronize` does not flush."""
         return Stream()
 
     def allocate(self, count: int, dtype: DTypeLike) -> np.ndarray:
-        """A 1-D array of zeros that starts at a multiple of 128 bytes.
+        """A 1-D array of zeros that starts at a multiple of 128 bytes, with as many readable ones
+        around.
 
-        128 bytes on either side are readable: kernels that compute the ends of a row as if it did
-        not wrap around read a value before or after the array (FOR_CELLS_SENT). Each thread is the
-        first to write its share of the array, which is then in the memory next to its core.
+        Kernels that compute the ends of a row as if it did not wrap around read there
+        (FOR_CELLS_SENT). Each thread is the first to write its share, which is then in the memory
+        next to its core.
         """
         size = int(count) * np.dtype(dtype).itemsize
         room = np.zeros(size + 3 * ALIGNMENT, np.uint8)
@@ -97,19 +96,17 @@ class CpuDevice(Device):
     pinned = allocate
 
     def upload(self, array: np.ndarray) -> np.ndarray:
-        """A 1-D copy of an array on the device."""
         array = np.ascontiguousarray(array).reshape(-1)
         copy = self.allocate(array.size, array.dtype)
         copy[:] = array
         return copy
 
     def download(self, array: Array) -> np.ndarray:
-        """Run all enqueued work, then copy an array or slice."""
         self.synchronize()
         return array.copy()
 
     def copy(self, target: Array, source: Array, stream: Stream | None = None) -> None:
-        """Copy a slice in the order of a stream; by default run the bulk stream, then copy now."""
+        """As Device.copy; without a stream, run the bulk stream and copy now."""
         check_copy(target, source)
         work = partial(np.copyto, target, source)
         if self._workers.count > 1 and target.nbytes >= LEAST_BYTES:
@@ -121,13 +118,11 @@ class CpuDevice(Device):
         work()
 
     def submit(self, work: Callable[[], object], stream: Stream) -> None:
-        """Call `work` when the stream is flushed."""
         stream.submit(work)
 
     def compile(self, program: Program, roles: Collection[str] = ()) -> dict[str, CompiledKernel]:
-        """The kernels of a program by name; raises MpilbmError if they do not compile or load.
-
-        Optional kernels with other roles are compiled when they are first used.
+        """As Device.compile; optional kernels with other roles are compiled when they are first
+        used.
         """
         library = Library(program, self._compiler.build)
         library.load(program.wanted(roles))

@@ -1,10 +1,12 @@
-"""Kernels of a CPU: the units of their text, and their launches.
+"""Streams of a CPU, kernels with the units of their text, and launches.
 
-A C compiler compiles the units. A unit is kept in the cache by its text: cases that differ in the
+A C compiler compiles the units, which the cache keeps by their text: cases that differ in the
 collision share most of them.
 """
 
 import ctypes
+import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -13,12 +15,71 @@ from typing import Any
 
 import numpy as np
 
-from mpilbm.backends.cpu.streams import Stream
 from mpilbm.backends.cpu.workers import LEAST_ACCESSES, Workers, shares
 from mpilbm.backends.interfaces import Resources, changed, checked
 from mpilbm.backends.units import Units
 from mpilbm.codegen.program import Kernel, Program
 from mpilbm.core.errors import MpilbmError
+
+
+class Event:
+    """A point in the queue of a stream, reached when the work before it has run."""
+
+    def __init__(self, stream: "Stream"):
+        self._stream = stream
+        self._time: float | None = None
+
+    def _reach(self) -> None:
+        self._time = time.perf_counter()
+
+    def synchronize(self) -> None:
+        while self._time is None:
+            self._stream.run_next()
+
+    @property
+    def done(self) -> bool:
+        return self._time is not None
+
+    def seconds_since(self, earlier: "Event") -> float:
+        self.synchronize()
+        assert self._time is not None
+        assert earlier._time is not None
+        return self._time - earlier._time
+
+
+class Stream:
+    """A queue whose work runs when it is flushed or when an event in it is awaited.
+
+    So a time step, written for the streams of a GPU, also overlaps communication with computing on
+    a CPU: `flush` of the bulk stream computes while MPI transfers the edge planes.
+    """
+
+    def __init__(self) -> None:
+        self._queue: deque[Callable[[], object]] = deque()
+
+    def submit(self, work: Callable[[], object]) -> None:
+        """Enqueue work."""
+        self._queue.append(work)
+
+    def run_next(self) -> None:
+        """Run the oldest work in the queue."""
+        self._queue.popleft()()
+
+    def record(self, timed: bool = False) -> Event:
+        event = Event(self)
+        self._queue.append(event._reach)
+        return event
+
+    def wait(self, event: Any) -> None:
+        self._queue.append(event.synchronize)
+
+    def flush(self) -> None:
+        """Run all enqueued work."""
+        while self._queue:
+            self.run_next()
+
+    synchronize = flush
+
 
 # The bodies of these kernels are long lists of addresses, with which this part of GCC takes most of
 # the time, for code that is not faster.
@@ -82,12 +143,10 @@ class CpuKernel:
         return function
 
     def bind(self, **arguments: Any) -> "CpuLaunch":
-        """Fix all arguments; raises TypeError if one is missing, unknown or of another type."""
         values = checked(self._kernel, self._program, arguments)
         return CpuLaunch(self._function, self._kernel, values, self._workers)
 
     def resources(self) -> Resources:
-        """All 0: only kernels of a GPU have these resources."""
         return Resources()
 
 
@@ -109,13 +168,11 @@ class CpuLaunch:
         self._calls: dict[tuple[int, int, int], Callable[[], object]] = {}
 
     def set(self, **numbers: float) -> None:
-        """Replace numbers among the arguments, for later calls."""
         self._values = changed(self._kernel, self._values, numbers)
         self._arguments = [_as_ctypes(value) for value in self._values]
         self._calls.clear()
 
     def __call__(self, stream: Stream, begin: int, end: int, stride: int = 1) -> None:
-        """Enqueue it for the planes (or entries) begin, begin + stride, … < end."""
         if begin < end:
             key = (begin, end, stride)
             if key not in self._calls:

@@ -29,14 +29,12 @@ NODES = Path("/sys/devices/system/node")
 class Workers:
     """Threads that each run one of several pieces of work; the calling thread is number 0.
 
-    Compiled functions called through ctypes, and NumPy on large arrays, release the lock of the
-    interpreter, so these pieces run at the same time. The same piece always runs on the same
-    thread: a thread thus finds its planes in the memory that it was the first to write, which is
-    the memory next to its core.
+    Compiled functions called through ctypes, and NumPy on large arrays, release the interpreter's
+    lock. The same piece always runs on the same thread, which thus finds its planes in the memory
+    that it was the first to write, next to its core.
 
-    places  the cores on which each thread may run, or an empty set for all, see `places`. The
-            calling thread is not bound: it also starts threads that write files, which would
-            inherit its cores.
+    `places`: the cores on which each thread may run, or an empty set for all. The calling thread is
+    not bound, because threads that write files would inherit its cores.
     """
 
     def __init__(self, count: int = 1, places: Sequence[Set[int]] = ()):
@@ -107,9 +105,8 @@ def shares(begin: int, end: int, stride: int, count: int) -> list[tuple[int, int
 def places(count: int, own: Sequence[int], nodes: Path = NODES) -> list[set[int]]:
     """The cores on which each of `count` threads may run, of the `own` cores of the process.
 
-    These are the cores next to one of the memories of the machine (NUMA nodes): the planes of the
-    thread are then in that memory. Threads with neighbouring numbers get the same memory. Empty
-    sets, if the process has a single memory, or more threads than cores.
+    These are the cores next to one of the memories of the machine (NUMA nodes), so that the planes
+    of a thread are there. Empty sets for a single memory, or more threads than cores.
     """
     files = sorted(nodes.glob("node[0-9]*/cpulist"), key=lambda file: int(file.parent.name[4:]))
     found = [set(own) & _listed(file.read_text("utf-8")) for file in files]
@@ -128,8 +125,8 @@ def _listed(text: str) -> set[int]:
 def too_many(threads: int, cores: int, ranks: int, machine: int) -> str:
     """A warning if the threads of a rank exceed its cores; "" if they do not.
 
-    cores: those of the process; ranks: on this machine, which has `machine` cores. Ranks that may
-    run on all cores of the machine share them.
+    cores: those of the process; ranks: on this machine, which has `machine` cores, and which ranks
+    that may run on all cores share.
     """
     own = cores // ranks if cores == machine else cores
     if threads == 1 or not cores or threads <= own:

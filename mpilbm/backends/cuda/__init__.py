@@ -11,8 +11,7 @@ from numpy.typing import DTypeLike
 from pydantic import Field
 
 from mpilbm.backends import Backend, check_copy, gibibytes
-from mpilbm.backends.cuda.launch import CudaKernel
-from mpilbm.backends.cuda.streams import CudaGraph, CudaStream
+from mpilbm.backends.cuda.launch import CudaGraph, CudaKernel, CudaStream
 from mpilbm.backends.cuda.sweep import LEAST_CAPABILITY, SweepKernel
 from mpilbm.backends.gpu import GpuDevice, Waiting, drivers
 from mpilbm.backends.gpu.drivers import AMD, NVIDIA, Driver, Vendor
@@ -100,7 +99,10 @@ def load_cupy(found: Driver) -> Any:
 
 
 class CudaDevice(GpuDevice):
-    """A GPU with its three streams; becomes the current device of the calling thread."""
+    """A GPU with its three streams, see Device; the current device of the calling thread.
+
+    The moment sweep applies walls if a tile fits the box.
+    """
 
     kind, vendor, records = "cuda", NVIDIA, True
     _streams: dict[str, CudaStream]
@@ -140,25 +142,20 @@ class CudaDevice(GpuDevice):
         """A CUDA graph of the bulk stream, and of the streams that wait for it and rejoin it."""
         return CudaGraph(self._cupy.cuda.runtime, self._streams["bulk"].cupy.ptr, work)
 
+    def stream(self, priority: str) -> CudaStream:
+        return self._streams[priority]
+
     def memory(self) -> tuple[int, int]:
-        """Free bytes (including those that CuPy keeps for reuse) and bytes in total."""
         free, total = self._cupy.cuda.Device().mem_info
         return free + self._cupy.get_default_memory_pool().free_bytes(), total
 
-    def stream(self, priority: str) -> CudaStream:
-        """The stream of this name: "edge" (high priority), "bulk" or "copy"."""
-        return self._streams[priority]
-
     def attach(self) -> None:
-        """Make it the current device of this thread."""
         self._device.use()
 
     def new_stream(self) -> CudaStream:
-        """A stream that `synchronize` does not wait for."""
         return CudaStream(self._cupy, 0, self._waiting)
 
     def allocate(self, count: int, dtype: DTypeLike) -> Array:
-        """A 1-D array of zeros on the device."""
         bulk = self._streams["bulk"]
         with bulk.cupy:
             array = self._cupy.zeros(int(count), dtype)
@@ -166,7 +163,6 @@ class CudaDevice(GpuDevice):
         return array
 
     def pinned(self, count: int, dtype: DTypeLike) -> np.ndarray:
-        """A 1-D array of zeros in host memory, for asynchronous copies from and to the device."""
         import cupyx
 
         array = cupyx.empty_pinned(int(count), dtype)
@@ -174,7 +170,6 @@ class CudaDevice(GpuDevice):
         return array
 
     def upload(self, array: np.ndarray) -> Array:
-        """A 1-D copy of an array on the device."""
         bulk = self._streams["bulk"]
         with bulk.cupy:
             copy = self._cupy.asarray(np.ascontiguousarray(array).reshape(-1))
@@ -182,12 +177,10 @@ class CudaDevice(GpuDevice):
         return copy
 
     def download(self, array: Array) -> np.ndarray:
-        """Wait for all enqueued work, then copy an array or slice to the host."""
         self.synchronize()
         return array.get(stream=self._streams["bulk"].cupy)
 
     def copy(self, target: Array, source: Array, stream: CudaStream | None = None) -> None:
-        """Copy a slice (device or host memory) in the order of a stream; default: bulk."""
         check_copy(target, source)
         runtime = self._cupy.cuda.runtime
         queue = (stream or self._streams["bulk"]).cupy.ptr
@@ -195,7 +188,6 @@ class CudaDevice(GpuDevice):
         runtime.memcpyAsync(*addresses, target.nbytes, runtime.memcpyDefault, queue)
 
     def submit(self, work: Callable[[], object], stream: CudaStream) -> None:
-        """Call `work` now: it enqueues kernels of CuPy in the stream."""
         with stream.cupy:
             work()
 
@@ -205,7 +197,7 @@ class CudaDevice(GpuDevice):
         return (*self.vendor.options, *(("-DFUSED",) if self._fused else ()))
 
     def compile(self, program: Program, roles: Collection[str] = ()) -> dict[str, CompiledKernel]:
-        """The kernels of a program by name, the moment sweep as collide-stream if there is one.
+        """As Device.compile, with the moment sweep as collide-stream if there is one.
 
         Optional kernels with other roles, and the general kernel beside a sweep, are compiled when
         they are first bound.
@@ -237,18 +229,15 @@ class CudaDevice(GpuDevice):
         bodies: BodyWalls,
         grid: Grid,
     ) -> bool:
-        """Whether the moment sweep applies these walls: it does if a tile fits the box."""
         sweep = kernels[GENERAL]
         return isinstance(sweep, SweepKernel) and sweep.apply(walls, bodies, grid)
 
     def clear_solids(self, kernels: Mapping[str, CompiledKernel], f: Array) -> None:
-        """Enqueue zeros in the solid cells whose walls the moment sweep applies."""
         sweep = kernels.get(GENERAL)  # coupled fluids have others
         if isinstance(sweep, SweepKernel):
             sweep.clear_solids(f)
 
     def two_steps(self, kernels: Mapping[str, CompiledKernel], grid: Grid) -> CompiledKernel | None:
-        """The moment sweep with two steps in one pass, if there is one and a tile fits."""
         sweep = kernels[GENERAL]
         if not isinstance(sweep, SweepKernel):
             return None
@@ -261,7 +250,6 @@ class CudaDevice(GpuDevice):
         bodies: BodyWalls,
         grid: Grid,
     ) -> CompiledKernel | None:
-        """The moment sweep for another box, if there is one and a tile fits."""
         sweep = kernels[GENERAL]
         if not isinstance(sweep, SweepKernel):
             return None

@@ -1,15 +1,102 @@
-"""Kernels on a CUDA device, and their launches."""
+"""Streams, events, graphs, kernels and launches on a CUDA device, by the CuPy of the device."""
 
+import ctypes
 from collections.abc import Callable
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
+from mpilbm.backends.gpu import Waiting
 from mpilbm.backends.gpu.launch import GpuKernel, GpuLaunch
 from mpilbm.backends.interfaces import Array, Resources, Runner
 from mpilbm.backends.units import Units
 from mpilbm.codegen.program import Kernel, Program
+from mpilbm.core.errors import MpilbmError
+
+USE_NODE_PRIORITY = 8  # CUgraphInstantiate_flags: kernels keep the priority of their stream
+
+
+class CudaEvent:
+    """A point in a stream."""
+
+    def __init__(self, cupy: Any, stream: "CudaStream", timed: bool):
+        self._cupy, self._wait = cupy, stream.wait_for
+        self.cupy = cupy.cuda.Event(disable_timing=not timed)
+        self.cupy.record(stream.cupy)
+
+    def synchronize(self) -> None:
+        self._wait(self.cupy)
+
+    @property
+    def done(self) -> bool:
+        return self.cupy.done
+
+    def seconds_since(self, earlier: "CudaEvent") -> float:
+        self.synchronize()
+        return self._cupy.cuda.get_elapsed_time(earlier.cupy, self.cupy) / 1000
+
+
+class CudaStream:
+    """A CUDA stream that does not wait for the default stream."""
+
+    def __init__(self, cupy: Any, priority: int, waiting: Waiting):
+        self._cupy, self.wait_for = cupy, waiting
+        self.cupy = cupy.cuda.Stream(non_blocking=True, priority=priority)
+
+    def record(self, timed: bool = False) -> CudaEvent:
+        return CudaEvent(self._cupy, self, timed)
+
+    def wait(self, event: Any) -> None:
+        self.cupy.wait_event(event.cupy)
+
+    def flush(self) -> None:
+        """Do nothing: a GPU starts enqueued work without a flush."""
+
+    def synchronize(self) -> None:
+        self.wait_for(self.cupy)
+
+
+class CudaGraph:
+    """A graph of all that `work()` enqueues; a call launches the graph.
+
+    `queue`: the stream in which `work()` begins, and into which all others join again; `runtime`:
+    cupy.cuda.runtime. The graph holds addresses only: its owner keeps the arrays alive. Kernels
+    keep the priority of their stream, which CuPy's own graphs lose, so that edge planes and
+    messages do not wait for the bulk planes. [CUDA driver API, Graph Management]
+    """
+
+    def __init__(self, runtime: Any, queue: int, work: Callable[[], None]):
+        self._runtime, self._queue, self._graph = runtime, queue, 0
+        runtime.streamBeginCapture(queue, runtime.streamCaptureModeRelaxed)
+        try:
+            work()
+        finally:
+            captured = runtime.streamEndCapture(queue)
+        try:
+            self._graph = instantiate(captured)
+        finally:
+            runtime.graphDestroy(captured)
+
+    def __call__(self) -> None:
+        """Enqueue the graph, after the work that is in the stream `queue`."""
+        self._runtime.graphLaunch(self._graph, self._queue)
+
+    def __del__(self) -> None:
+        if self._graph:
+            self._runtime.graphExecDestroy(self._graph)
+
+
+def instantiate(captured: int) -> int:
+    """The executable graph of a captured one; raises MpilbmError with the driver's error."""
+    made = ctypes.c_void_p()
+    error = ctypes.CDLL("libcuda.so.1").cuGraphInstantiateWithFlags(
+        ctypes.byref(made), ctypes.c_void_p(captured), ctypes.c_ulonglong(USE_NODE_PRIORITY)
+    )
+    if error:
+        raise MpilbmError(f"cuGraphInstantiateWithFlags returns error {error}")
+    assert made.value is not None
+    return made.value
 
 
 class CudaKernel(GpuKernel):
@@ -32,11 +119,9 @@ class CudaKernel(GpuKernel):
         return self.device.module(text, options).get_function(self.kernel.name)
 
     def launch(self, box: tuple[int, int], values: list[Any], threads: int) -> "CudaLaunch":
-        """The kernel with its arguments, for blocks of so many threads."""
         return CudaLaunch(self, box, values, threads)
 
     def resources(self) -> Resources:
-        """Registers and spilled bytes of a thread, shared bytes of a block."""
         function = self.function
         return Resources(function.num_regs, function.local_size_bytes, function.shared_size_bytes)
 
@@ -50,7 +135,6 @@ class CudaLaunch(GpuLaunch):
 
     @property
     def joint(self) -> Callable[[Array], Runner] | None:
-        """A function that makes the launch exchange edge planes, too; None if it cannot."""
         return self._joint if self._kernel.exchanges else None
 
     def _joint(self, faces: Array) -> Runner:
@@ -69,7 +153,6 @@ class CudaLaunch(GpuLaunch):
         return *self.shape(begin, end, stride), (*numbers, *self._values)
 
     def enqueue(self, stream: Any, calls: list[Any]) -> None:
-        """Launch the function."""
         with stream.cupy:
             for grid, block, values in calls:
                 self._function(grid, block, values)

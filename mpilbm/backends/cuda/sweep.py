@@ -27,9 +27,8 @@ DATA_TYPES = {2: 6, 4: 7, 8: 8}  # CUtensorMapDataType of a number of so many by
 
 
 class Bodies:
-    """The walls of bodies on a device, and the structure by which kernels find them.
-
-    `some`: whether there are any.
+    """The walls of bodies on a device, if there are `some`, and the structure by which kernels find
+    them.
     """
 
     def __init__(self, device: Any, walls: BodyWalls | None = None):
@@ -51,8 +50,8 @@ class Bodies:
 class SweepKernel:
     """Replaces the generic collide-stream kernel; takes the same arguments.
 
-    `device`: a CudaDevice, whose module imports this one. `steps`: the number of time steps of a
-    launch, 1 or 2; with two there is no generic kernel, and a tile must be `fitting`.
+    `device`: a CudaDevice. `steps`: the time steps of a launch, 1 or 2; with two there is no
+    generic kernel, and a tile must be `fitting`.
     """
 
     def __init__(
@@ -85,9 +84,8 @@ class SweepKernel:
         return True
 
     def clear_solids(self, f: Array) -> None:
-        """Enqueue zeros in the solid cells of an array of moments whose walls are applied.
-
-        The sweep requires them there, and keeps them.
+        """Enqueue zeros, which the sweep requires and keeps, in the solid cells whose walls are
+        applied.
         """
         if not self._bodies.some:
             return
@@ -123,7 +121,6 @@ class SweepKernel:
         return kernel if kernel.fitting(grid.nx, grid.row_stride, grid.rows) else None
 
     def resources(self) -> Resources:
-        """Registers and spilled bytes of a thread, shared bytes of a block."""
         if self.tile is None:
             return self._generic.resources() if self._generic else Resources()
         tile = self.tile
@@ -176,14 +173,13 @@ class SweepKernel:
 
     @property
     def _met(self) -> tuple[str, str]:
-        """The compiler options for walls and bodies: without them their code needs no register."""
         return f"-DWALLS={int(self._walls['faces'] != 0)}", f"-DBODIES={int(self._bodies.some)}"
 
     def _choose(self, arguments: Mapping[str, Any], values: list[Any]) -> Tile | None:
         """The fastest of the tiles that fit, None if none fits.
 
-        With one step, tiles that keep all values in registers; with two, only blocks at walls spill
-        some, which is measured.
+        With one step, tiles that keep all values in registers; with two, blocks at walls spill
+        some.
         """
         first, planes = self._owned or planes_of(arguments)
         shape = planes, int(arguments["rows"]), int(arguments["nx"])
@@ -246,7 +242,6 @@ class SweepLaunch(GpuLaunch):
         return grid, (*self._further, *numbers, *self._values)
 
     def enqueue(self, stream: Any, calls: list[Any]) -> None:
-        """Launch the function."""
         with stream.cupy:
             for grid, values in calls:
                 self._function(grid, self._tile.threads, values, shared_mem=self._shared)

@@ -51,13 +51,13 @@ class Tile:
         return (*sizes, *ahead, f"-DSTEPS_OF_PASS={self.steps}")
 
     def spreads(self, box: tuple[int, int, int], processors: int) -> list["Tile"]:
-        """The tile with the planes of a (planes, rows, nx) box divided evenly among its blocks.
+        """The tile with the planes of a (planes, rows, nx) box divided evenly among its blocks, in
+        two ways.
 
-        There are two ways, of which the box, its size relative to the caches included, decides
-        which is faster; the first is used where none is measured. Blocks run in waves of as many
-        as the device holds. The first way has the fewest planes of all waves, one after the other:
-        few multiprocessors idle at the end. The second has the fewest pieces that fill one wave:
-        few planes are read twice.
+        The box decides which is faster; the first is used where none is measured. Blocks run in
+        waves of as many as the device holds. The first way has the fewest planes of all waves in
+        turn: few multiprocessors idle at the end. The second has the fewest pieces that fill one
+        wave: few planes are read twice.
         """
         planes, rows, nx = box
         columns = -(-nx // self.own[0]) * -(-rows // self.own[1])
@@ -195,9 +195,8 @@ class Needs:
         return -(-numbers // 4) * 4
 
     def fits(self, tile: Tile, limit: int, nx: int, row_stride: int, rows: int) -> bool:
-        """Whether a tile can run: its threads, rows and shared memory are within the limits.
-
-        `limit`: bytes of shared memory of a multiprocessor.
+        """Whether threads, rows and shared memory of a tile are within the limits; `limit`: bytes
+        of shared memory of a multiprocessor.
         """
         if tile.steps == 2:
             possible = tile.cells * self.stored >= LEAST_COPY and self.reach == 1

@@ -19,17 +19,16 @@ LONG_PAUSE = 5e-4  # seconds between two polls of a thread that writes files
 class Waiting:
     """How the host waits for a point: an object with `done` and `synchronize()`.
 
-    Without a `check` the driver waits: it polls, which a core must be free for. With a `check` the
-    host polls, lets its other threads run, and at intervals calls `check`, which raises if the
-    point can no longer be reached: a device may wait for other ranks, which may have ended. Threads
-    that write files sleep between two polls.
+    Without a `check` the driver waits: it polls, which needs a free core. With a `check` the host
+    polls, lets its other threads run, and at intervals calls `check`, which raises if the point can
+    no longer be reached because other ranks have ended. Threads that write files sleep between two
+    polls.
     """
 
     def __init__(self) -> None:
         self.check: Callable[[], None] | None = None
 
     def __call__(self, point: Any) -> None:
-        """Wait until the point is reached."""
         main = current_thread() is main_thread()
         if self.check is None and main:
             point.synchronize()

@@ -144,12 +144,10 @@ class GpuLaunch:
         return None
 
     def set(self, **numbers: float) -> None:
-        """Replace numbers among the arguments, for later calls."""
         self._values = changed(self._kernel, self._values, numbers)
         self._calls.clear()
 
     def __call__(self, stream: Any, begin: int, end: int, stride: int = 1) -> None:
-        """Enqueue it for the planes (or entries) begin, begin + stride, … < end."""
         key = (begin, end, stride)
         if key not in self._calls:
             self._calls[key] = [self.call(*key) for key in self.pieces(*key)]

@@ -14,8 +14,7 @@ from mpilbm.backends import Backend, check_copy, gibibytes, memory
 from mpilbm.backends.gpu import GpuDevice, Waiting
 from mpilbm.backends.interfaces import CompiledKernel
 from mpilbm.backends.opencl import devices
-from mpilbm.backends.opencl.launch import Binaries, BufferArray, Memory, OpenclKernel
-from mpilbm.backends.opencl.streams import OpenclStream
+from mpilbm.backends.opencl.launch import Binaries, BufferArray, Memory, OpenclKernel, OpenclStream
 from mpilbm.codegen.program import Program
 from mpilbm.core.errors import CaseError
 from mpilbm.core.registry import register
@@ -71,7 +70,9 @@ class Opencl(Backend):
 
 
 class OpenclDevice(GpuDevice):
-    """A device with a context and three in-order queues, none of which has priority."""
+    """A device with a context and three in-order queues without priorities; the methods are
+    Device's.
+    """
 
     kind, opaque, prioritizes = "opencl", True, False
     _streams: dict[str, OpenclStream]
@@ -109,7 +110,6 @@ class OpenclDevice(GpuDevice):
         return max(0, free), total
 
     def new_stream(self) -> OpenclStream:
-        """A queue that `synchronize` does not wait for."""
         return OpenclStream(self.cl, self._context, self.device, self._wait)
 
     def _wait(self, point: Any) -> None:
@@ -119,7 +119,6 @@ class OpenclDevice(GpuDevice):
         self._waiting(point)
 
     def allocate(self, count: int, dtype: DTypeLike) -> BufferArray:
-        """A 1-D array of zeros on the device."""
         size = _whole(int(count) * np.dtype(dtype).itemsize)
         with self._allocating(size):
             array, bulk = self._empty(int(count), dtype), self._streams["bulk"]
@@ -151,7 +150,6 @@ class OpenclDevice(GpuDevice):
             ) from error
 
     def pinned(self, count: int, dtype: DTypeLike) -> np.ndarray:
-        """A 1-D array of zeros in host memory, for asynchronous copies from and to the device."""
         dtype, flags = np.dtype(dtype), self.cl.mem_flags
         size = _whole(int(count) * dtype.itemsize)
         both = self.cl.map_flags.READ | self.cl.map_flags.WRITE
@@ -162,7 +160,6 @@ class OpenclDevice(GpuDevice):
         return array[: int(count) * dtype.itemsize].view(dtype)
 
     def upload(self, array: np.ndarray) -> BufferArray:
-        """A 1-D copy of an array on the device."""
         array = np.ascontiguousarray(array).reshape(-1)
         with self._allocating(array.nbytes):
             copy = self._empty(array.size, array.dtype)
@@ -171,17 +168,13 @@ class OpenclDevice(GpuDevice):
         return copy
 
     def download(self, array: BufferArray) -> np.ndarray:
-        """Wait for all enqueued work, then copy an array or slice to the host."""
         self.synchronize()
         copy = np.empty(array.size, array.dtype)
         self.copy(copy, array)
         return copy
 
     def copy(self, target: Any, source: Any, stream: OpenclStream | None = None) -> None:
-        """Copy a slice (device or host memory) in the order of a stream; default: bulk.
-
-        The host waits for the copy, unless its memory is `pinned`.
-        """
+        """As Device.copy; the host waits for the copy, unless its memory is `pinned`."""
         with devices.reported(f"{self.name} cannot copy {target.nbytes:,} bytes"):
             self._copy(target, source, stream or self._streams["bulk"])
 
@@ -211,7 +204,6 @@ class OpenclDevice(GpuDevice):
         return isinstance(array, self.cl.MemoryMap)
 
     def compile(self, program: Program, roles: Collection[str] = ()) -> dict[str, CompiledKernel]:
-        """The kernels of a program by name; raises MpilbmError if they do not compile."""
         binaries = Binaries(self, program, roles)
         return {
             name: OpenclKernel(self, binaries, kernel, program)

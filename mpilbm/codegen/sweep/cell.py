@@ -10,8 +10,8 @@ from dataclasses import replace
 from sympy import Symbol, collect, expand, factor, factor_terms, sympify
 from sympy.core import Add, Mul
 
+from mpilbm.codegen.cell_values import share_text
 from mpilbm.codegen.model import Macroscopic, Model
-from mpilbm.codegen.partial_cell import share_text
 from mpilbm.codegen.printer import c_text, symbol
 from mpilbm.codegen.program import SHARE
 from mpilbm.codegen.values import centre
@@ -37,10 +37,10 @@ def population_lines(model: Model, load: str, wanted: list[int], sign: str = "")
     """C lines that load the moments of a cell and compute its populations `wanted`, named f_i.
 
     f_i = w_i (density - tr m / (2 cs2) + c_i c_i : m / (2 cs4) + c_i.j / cs2), all in the unit of
-    the storage. The lines of a population do not depend on which others are wanted, and so neither
-    do its bits. Here j is UNIT times the momentum: the products with u then need no factor UNIT, a
-    power of two, which changes no bit. `sign`: C text of 1 or -1; with -1, f_i is the population of
-    the opposite direction. Collisions that leave higher moments have lines of their own.
+    the storage. The lines of a population, and its bits, do not depend on which others are wanted.
+    Here j is UNIT times the momentum: a power of two changes no bit. `sign`: C text of 1 or -1;
+    with -1, f_i is the population of the opposite direction. Collisions that leave higher moments
+    have other lines.
     """
     if not model.collision.second_order:
         return _rebuilt_lines(model, load, wanted, sign)
@@ -190,8 +190,8 @@ def _leaving(model: Model, let: Let) -> list[Expression]:
     """The stored values of the outgoing populations, in density, rho, u, a and the numbers.
 
     `a` are the second moments minus rho u u; all but rho and the rates are in the unit of the
-    storage. Exact, because moments above the second order do not change those below. Here u is
-    momentum over rho; the equilibrium may define its velocity differently.
+    storage. Exact, because moments above the second order do not change those below. u is momentum
+    over rho; the equilibrium may define its velocity differently.
     """
     lattice, D = model.lattice, model.lattice.D
     axes, tensor = "xyz"[:D], pairs(D)
@@ -255,9 +255,8 @@ def fused(expression: Expression, products_last: bool = False) -> str:
 class Parts:
     """The parts of the populations, by the plane to which they move, and the sums over each part.
 
-    A sum over the populations of a cell is named by axes, "", x, y, z, xx, xy, …: each population
-    has the product of these components of c_i as its weight. Sums over a part use the axes within
-    the plane only.
+    A sum is named by axes, "", x, y, z, xx, xy, …: each population has the product of these
+    components of c_i as its weight. Sums over a part use the axes within the plane only.
     """
 
     def __init__(self, lattice: Lattice) -> None:

@@ -1,9 +1,8 @@
 """Messages between the threads of a tile in the moment sweep: which populations, and their places.
 
-A thread owns rows x cells neighbouring cells, c = row * cells + x. Populations that move from one
-of them to another stay in its registers. The others go to one of eight neighbouring threads through
-shared memory: a message for each neighbour, in pieces of four, two or one values, which a thread
-stores at once.
+A thread owns rows x cells neighbouring cells, c = row * cells + x. Populations that move between
+them stay in its registers; the others go to one of eight neighbouring threads through shared
+memory: a message for each, in pieces of four, two or one values, which a thread stores at once.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,7 +23,7 @@ class Piece:
     """Values (population, cell of the sender) of the message to the neighbour `step` = (row, x).
 
     `levels`, `more`: the sum of the widths of the pieces in front of it in shared memory, and of
-    those among them that cross rows of threads. A piece that does has one more row of senders.
+    those among them that cross rows of threads, which have one more row of senders.
     """
 
     step: tuple[int, int]
@@ -189,8 +188,8 @@ def _send(messages: Messages) -> str:
 def _receive(messages: Messages) -> str:
     """C functions: replace the outgoing by the incoming populations of the cells of a thread.
 
-    First those that come from the plane above, with those that a thread reads at once, then the
-    others: `finish` needs the former alone.
+    First those that come from the plane above, which `finish` needs, with those that a thread reads
+    at once; then the others.
     """
     offset, pieces = messages.lattice.offset, messages.pieces
     first = [p for p in pieces if any(offset(i)[0] < 0 for i, _ in p.values)]
@@ -237,10 +236,7 @@ def _send_row(model: Model, messages: Messages) -> str:
 
 
 def _send_column(model: Model, messages: Messages) -> str:
-    """C function: cells before or after a row of the tile send what moves into it.
-
-    A population that would reach a row outside the tile is not sent.
-    """
+    """C function: cells before or after a row of the tile send what moves into it, nothing else."""
     lattice = model.lattice
     wanted = [i for i in messages.moving if lattice.offset(i)[2] > 0]
     lines = [f"const real {SIGN} = halo.is(Halo::RIGHT) ? R(-1) : R(1);"]

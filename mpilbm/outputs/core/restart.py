@@ -240,7 +240,7 @@ def _conversion(case: Case, stored: int) -> Callable[[np.ndarray], np.ndarray]:
     given = _layout_of(case, stored)
     if given is None or given.populations == case.layout.populations:
         return lambda state: state
-    from mpilbm.codegen.converted_state import converter  # imports SymPy
+    from mpilbm.codegen.model import converter  # imports SymPy
 
     return converter(case, given, case.layout)
 

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.case.model import Case
-from mpilbm.codegen import averaged
 from mpilbm.codegen.program import Access, Kernel
+from mpilbm.codegen.structure import averaged
 from mpilbm.core.units import counted, in_words
 from mpilbm.halo import Plan
 from mpilbm.layouts.grid import FieldGrid

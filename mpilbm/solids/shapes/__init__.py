@@ -17,8 +17,9 @@ from mpilbm.core.registry import Parameters
 from mpilbm.core.units import counted
 from mpilbm.model.case import Case
 from mpilbm.model.findings import Finding
-from mpilbm.solids import Floats, cut_cells, periodic_images
+from mpilbm.solids import Floats, periodic_images
 from mpilbm.solids.periodic_images import Corners, ShapeInBox, bisected
+from mpilbm.solids.shares import around_cells, plane_through, share_behind
 
 ALONG = 256  # points along a projection
 ACROSS = {2: 2**12, 3: 512}  # lines along each axis across a projection, by dimension
@@ -97,9 +98,8 @@ class Shape(Parameters):
         of a cell is not found.
         """
         found = np.broadcast_to(self.inside(*points), points.shape[1:]).astype(float)
-        cut = np.flatnonzero(cut_cells.around_cells(self.inside, points))
-        plane = cut_cells.plane_through(self.inside, points[:, cut])
-        found[cut] = cut_cells.share_behind(*plane)
+        cut = np.flatnonzero(around_cells(self.inside, points))
+        found[cut] = share_behind(*plane_through(self.inside, points[:, cut]))
         return found
 
     def first(self, points: NDArray[Any], step: NDArray[Any]) -> Floats:

@@ -11,8 +11,8 @@ from mpilbm.core.quantity import LENGTH
 from mpilbm.core.registry import register
 from mpilbm.model.case import Case
 from mpilbm.solids import Floats
-from mpilbm.solids.cut_cells import SMALL, overlap, share_behind
 from mpilbm.solids.shapes import Corners, Shape, along_and_across, around, number_of, wrong_axis
+from mpilbm.solids.shares import SMALL, overlap, share_behind
 
 
 @register("shapes", "cylinder")

@@ -11,8 +11,8 @@ from mpilbm.core.quantity import LENGTH
 from mpilbm.core.registry import register
 from mpilbm.model.case import Case
 from mpilbm.solids import Floats
-from mpilbm.solids.cut_cells import share_behind
 from mpilbm.solids.shapes import Corners, Shape
+from mpilbm.solids.shares import share_behind
 
 
 @register("shapes", "half_space")

@@ -17,9 +17,9 @@ from mpilbm.core.units import LENGTH
 from mpilbm.model.case import Case
 from mpilbm.model.findings import Finding
 from mpilbm.solids import Floats
-from mpilbm.solids.cut_cells import SMALL, share_behind
 from mpilbm.solids.periodic_images import counted
 from mpilbm.solids.shapes import Corners, Flow, Shape
+from mpilbm.solids.shares import SMALL, share_behind
 from mpilbm.solids.surfaces import examine, findings, read, triangles
 from mpilbm.solids.surfaces.nearest import divided, from_surface
 from mpilbm.solids.surfaces.surface import Surface

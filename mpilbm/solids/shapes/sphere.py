@@ -10,8 +10,8 @@ from mpilbm.core.quantity import LENGTH
 from mpilbm.core.registry import register
 from mpilbm.model.case import Case
 from mpilbm.solids import Floats
-from mpilbm.solids.cut_cells import SMALL, share_behind
 from mpilbm.solids.shapes import Corners, Shape, around
+from mpilbm.solids.shares import SMALL, share_behind
 
 
 @register("shapes", "sphere")

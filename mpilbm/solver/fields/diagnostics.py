@@ -144,9 +144,8 @@ class Diagnostics:
         return found
 
     def speeds(self) -> tuple[np.ndarray, np.ndarray]:
-        """For each plane the largest |u| of finite fluid cells, and the number of the other ones.
-
-        Collective.
+        """The largest |u| of finite fluid cells of each plane, and the number of the others;
+        collective.
         """
         end, first = self.lattice.D + 2, self._first_sums()
         return np.sqrt(first[:, end]), first[:, end + 1]
@@ -201,9 +200,10 @@ class Diagnostics:
         return PlaneSums(self.state, "enstrophy", 1 + len(self.sloped), **given)
 
     def start_change(self) -> Callable[[], np.ndarray]:
-        """Enqueue sums over each plane of (u - u')^2 and u^2, u' being u at the previous call.
+        """Enqueue sums over each plane of (u - u')^2 and u^2, u' being u at the previous call,
+        first 0.
 
-        At the first call u' = 0. The result returns the sums, (planes, 2) in double.
+        The result returns the sums, (planes, 2) in double.
         """
         self.state.look()
         for begin, end, number in self.blocks.copies(self._before):
@@ -222,7 +222,7 @@ class Diagnostics:
         return PlaneSums(self.state, "change", 2, **given)
 
     def start_flux(self) -> Callable[[], np.ndarray]:
-        """Enqueue sums over the fluid cells of each plane of the momentum rho u, of u, and of |u|.
+        """Enqueue sums over the fluid cells of each plane of rho u, u and |u|.
 
         The result returns them, (planes, 2 D + 1) in double.
         """
@@ -248,8 +248,8 @@ class Diagnostics:
 
         mass = sum rho; kinetic_energy = sum rho u.u / 2; enstrophy = sum omega.omega / 2, over the
         fluid cells, times the volume of a cell; the largest |u|, and the number of cells that are
-        not finite. For coupled fluids also the mass of each fluid; for coupled fluids and scalars
-        the columns that `sloped.combined` replaces. Collective; to call the result is not.
+        not finite. For coupled fluids also the mass of each; for coupled fluids and scalars the
+        columns that `sloped.combined` replaces. Collective; to call the result is not.
         """
         self.state.look()
         self.blocks.prepare()

@@ -13,13 +13,75 @@ from a shift, the mean of the first sample: so the mean flow does not cost digit
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations_with_replacement
+from typing import NamedTuple
 
 import numpy as np
 
 from mpilbm.backends.interfaces import Array
+from mpilbm.physics.sampled import Sampled
 from mpilbm.solver.fields.diagnostics import Diagnostics
-from mpilbm.solver.fields.moments import Moments, merged, products_of, shifted
 from mpilbm.solver.flow_state import StateLaunch
+
+
+class Moments(NamedTuple):
+    """Number of values n (…, 1), means of rho and q (…, 1 + m), sums of d_a d_b (…, m (m + 1) / 2).
+
+    q: the m components of u and scalars, see physics/sampled.py. d = q - mean; the pairs a, b are
+    xx, xy, xz, yy, yz, zz. [Chan, Golub & LeVeque 1983, Am. Stat. 37, 242]
+    """
+
+    n: np.ndarray
+    mean: np.ndarray
+    products: np.ndarray
+
+    def fields(self, labels: tuple[str, ...] = ()) -> dict[str, np.ndarray]:
+        """The fields of `Sampled.fields`; not a number without fluid. `labels`: those of the
+        scalars.
+        """
+        sampled = Sampled(self.mean.shape[-1] - 1 - len(labels), labels)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            covariance, mean = self.products / self.n, np.where(self.n > 0, self.mean, np.nan)
+        values, shapes = np.concatenate([mean, covariance], axis=-1), sampled.components
+        return {
+            name: values[..., numbers] if shapes[name] else values[..., numbers[0]]
+            for name, numbers in sampled.fields.items()
+        }
+
+
+def merged(parts: Moments, axis: int, before: Moments | None = None) -> Moments:
+    """Moments of `before` and of all values along an axis of the arrays, merged in order."""
+    for k in range(parts.n.shape[axis]):
+        part = Moments(*(np.take(each, k, axis) for each in parts))
+        before = part if before is None else merge(before, part)
+    if before is None:
+        raise ValueError(f"no values along axis {axis}")
+    return before
+
+
+def merge(a: Moments, b: Moments) -> Moments:
+    """Moments of the values of a and b together."""
+    n = a.n + b.n
+    share = b.n / np.maximum(n, 1)
+    d = b.mean - a.mean
+    products = a.products + b.products + products_of(d[..., 1:]) * (a.n * share)
+    return Moments(n, a.mean + d * share, products)
+
+
+def products_of(u: np.ndarray) -> np.ndarray:
+    """u_a u_b (…, D (D + 1) / 2) of u (…, D)."""
+    pairs = combinations_with_replacement(range(u.shape[-1]), 2)
+    return np.stack([u[..., a] * u[..., b] for a, b in pairs], axis=-1)
+
+
+def shifted(sums: np.ndarray, by: np.ndarray, n: np.ndarray | float) -> np.ndarray:
+    """The sums of n values d + by, from the sums of d (…, 1 + D + D (D + 1) / 2)."""
+    D = by.shape[-1] - 1
+    first, products = sums[..., : 1 + D], sums[..., 1 + D :]
+    moved, u = first + n * by, first[..., 1:]
+    cross = products_of(u + by[..., 1:]) - products_of(u) + (n - 1) * products_of(by[..., 1:])
+    return np.concatenate([moved, products + cross], axis=-1)
+
 
 SHARE = 8  # of the free memory of the device, for samples that are kept
 MOST = 8  # samples that are kept
@@ -69,8 +131,7 @@ def numbers(m: int) -> tuple[int, int]:
 def bytes_needed(m: int, planes: int, places: Places, value: int) -> int:
     """Bytes of the sums and shifts of planes; `value`: bytes of rho in the computation; m as above.
 
-    Of cells at least one sample is kept. The first sample of rows or columns also needs the number
-    of cells of each.
+    Of cells at least one sample is kept; the first sample of others needs the cells of each place.
     """
     columns, shifts = numbers(m)
     a_place = 8 * columns + (2 * value * shifts if places.of_cells else 8 * shifts + 4)
@@ -78,7 +139,7 @@ def bytes_needed(m: int, planes: int, places: Places, value: int) -> int:
 
 
 class KeptSamples:
-    """rho and u of the last samples, until they are added to the sums of cells.
+    """rho and u of the last samples, at most `most`, until they are added to the sums of cells.
 
     ```
     bulk stream   | steps | keep 1 | steps | keep 2 | … | steps | keep 8 | add 1, 2, … 8 | steps …
@@ -90,8 +151,6 @@ class KeptSamples:
 
         keep   76 B of populations (D3Q19), 16 B of rho and u
         add    16 B for each sample, 16 B of shifts, 160 B of sums
-
-    At most `most` samples are kept, and always one.
     """
 
     def __init__(self, diagnostics: Diagnostics, sums: Array, shift: Array, most: int):
@@ -155,9 +214,8 @@ class Statistics:
         return self._sums
 
     def sample(self) -> None:
-        """Enqueue the addition of the current flow; the first sample also gives the shift.
-
-        Collective at the first call.
+        """Enqueue the addition of the current flow; the first sample also gives the shift, and is
+        collective.
         """
         self.diagnostics.prepare(("rho", "u"))
         if self.places.of_cells:

@@ -23,7 +23,7 @@ class HostCopies:
     ```
 
     The device does not wait for the host, and the host waits only when it reads. Each copy that has
-    not been read yet has a buffer in pinned host memory, which is then used again.
+    not been read yet has a buffer in pinned host memory.
     """
 
     def __init__(self, device: Device, shape: tuple[int, ...], kind: DTypeLike = "float64"):
@@ -32,10 +32,7 @@ class HostCopies:
         self._free: list[np.ndarray] = []
 
     def start(self, array: Array) -> Read:
-        """Enqueue a copy of this array; the result waits for it, and returns the numbers.
-
-        Work that is enqueued later may overwrite the array.
-        """
+        """Enqueue a copy of this array; the result waits for it, and returns the numbers."""
         new = int(np.prod(self._shape)), self._kind
         buffer = self._free.pop() if self._free else self._device.pinned(*new)
         self._device.copy(buffer, array, self._stream)
@@ -54,8 +51,8 @@ class HostCopies:
 class PlaneSums:
     """Sums over the rows of each plane, in their order, of the sums that a kernel computes of rows.
 
-    In double precision. A plane belongs to one slab, so the sums of a plane do not depend on the
-    number of ranks. `largest`: the columns that are maxima; `arguments`: those of the kernel.
+    In double precision; a plane belongs to one slab, so they do not depend on the number of ranks.
+    `largest`: the columns that are maxima; `arguments`: those of the kernel.
     """
 
     def __init__(

@@ -6,17 +6,16 @@ from math import prod
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mpilbm.backends.interfaces import Array
 from mpilbm.case.case import Case
 from mpilbm.codegen.program import POINTS
 from mpilbm.physics.lattices import Lattice
+from mpilbm.solids import Flags, Ints
 from mpilbm.solver.fields.diagnostics import DERIVED, Diagnostics
 from mpilbm.solver.fields.plane_sums import HostCopies, Read
 from mpilbm.solver.fields.staging import Sizes
 
-Ints = NDArray[np.int64]
 SCRATCH_BYTES = 16 << 20  # of a field in whole planes, or one plane if that is more
 
 
@@ -121,11 +120,9 @@ class PointFields:
     nodes   int (n, 3): plane, row and x of nodes of the box; planes count from the slab's first
 
     In solid nodes rho = 1 and the other fields are 0. A node that a staggered lattice does not
-    store has the mean of its neighbours, see outputs/images/__init__.py. The device computes
-    only the cells that are needed; the vorticity and the Q criterion in the planes that contain
-    them.
-
-    All ranks create it, also those without nodes, and call `prepare` at the same steps.
+    store has the mean of its neighbours. The device computes only the cells that are needed; the
+    vorticity and the Q criterion in the planes that contain them. All ranks create it, also those
+    without nodes, and call `prepare` at the same steps.
     """
 
     def __init__(self, diagnostics: Diagnostics, names: Iterable[str], nodes: Ints):
@@ -148,7 +145,7 @@ class PointFields:
         self._plane = prod(plane)  # cells of a plane
 
     @property
-    def solid(self) -> NDArray[np.bool_]:
+    def solid(self) -> Flags:
         """Which nodes are solid, (n,)."""
         mask = self._solid[self._back]
         return self._fill.values(mask.astype(float), mask, 0)[1] if self._fill else mask
@@ -250,9 +247,8 @@ class PointFields:
         return found
 
     def start(self) -> Callable[[], dict[str, np.ndarray]]:
-        """Enqueue the fields of this step behind the steps; the result completes them.
-
-        `prepare` comes first. The result waits for the device and returns {name: (n, …)}.
+        """Enqueue the fields of this step behind the steps, after `prepare`; the result, {name: (n,
+        …)}, waits.
         """
         if not self._fluid.size:
             return partial(self.shaped, {n: np.empty(0, self.dtype) for n in self.names})

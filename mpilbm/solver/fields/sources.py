@@ -36,9 +36,8 @@ def fields_of(diagnostics: Diagnostics, names: Iterable[str]) -> PlaneSource:
 
 
 def state_of(populations: Populations) -> PlaneSource:
-    """The outgoing populations of a fluid, `f`, see Populations.read_state.
-
-    Solid cells that a layout does not store are 0.
+    """The outgoing populations of a fluid, `f`, see Populations.read_state; 0 where none are
+    stored.
     """
     device, shape = populations.device, populations.state_shape
     zeros: Array | None = None  # for layouts whose kernels skip solid cells

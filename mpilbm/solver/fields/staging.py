@@ -34,7 +34,7 @@ class Source(Protocol):
 class Pool(Generic[Block]):
     """Blocks of memory that are allocated at first use and used again; for any threads.
 
-    `changed` is notified when a block is returned. Pools that share it can be waited for together.
+    `changed`, which pools may share, is notified when a block is returned.
     """
 
     def __init__(self, allocate: Callable[[], Block], most: int, changed: Condition):
@@ -84,12 +84,11 @@ class Staging:
     of the host when a thread needs it. The host has `ahead` pinned blocks for this, because pinned
     memory is allocated slowly. If all blocks of the device are in use, `start` has the oldest piece
     copied at once, with up to `host_bytes` of host memory: the next steps then wait for the copies,
-    and if the host has no more memory, also for the threads. Devices whose memory the host can
-    access (`Device.unified`) need no copies.
+    and if the host has no more memory, also for the threads. Unified devices need no copies.
 
-    The pieces are copied in the order in which they were started. Threads must enter them in this
-    order, too: so every block of the host is held by a piece that a thread has entered or can enter
-    next, and no thread waits for a piece behind its own.
+    The pieces are copied in the order in which they were started, and threads must enter them in
+    this order, too: so every block of the host is held by a piece that a thread has entered or can
+    enter next, and no thread waits for a piece behind its own.
     """
 
     def __init__(
@@ -143,10 +142,9 @@ class Staging:
         return self.on_device.take(most)
 
     def _copy_oldest(self, most: int) -> None:
-        """Enqueue the copy of the oldest piece, or wait for a change if that is not possible.
+        """Enqueue the copy of the oldest piece to one of `most` host blocks, or wait for a change.
 
-        At most `most` blocks of the host are used. The caller holds `_changed` and repeats its own
-        condition after each call: another thread may have copied the piece that it needs.
+        The caller holds `_changed` and repeats its own condition after each call.
         """
         if self._waiting and self.on_host.available(most):
             piece, host = self._waiting[0], self.on_host.take(most)
@@ -178,10 +176,11 @@ class Staging:
 
 
 class Piece:
-    """Values of some planes on their way to the host.
+    """Values of some planes on their way to the host; `host`: None while they are on the device
+    only.
 
     A context manager, entered once, in any thread: it waits and returns the values by name, which
-    must not be used after leaving it. `host`: None while the values are on the device only.
+    must not be used after leaving it.
     """
 
     def __init__(

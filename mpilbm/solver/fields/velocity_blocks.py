@@ -22,8 +22,7 @@ class VelocityBlocks:
     ```
 
     The kernel of `sums` computes it, and also the sums over rows; it takes `numbers`. Kernels find
-    the velocity of plane `plane` of the populations in plane `plane - u_first` of a block, and take
-    the `arguments` of the blocks.
+    plane `plane` of the populations in plane `plane - u_first` of a block, and take `arguments`.
     """
 
     def __init__(self, state: FlowState, sums: PlaneSums, numbers: dict[str, float]):
@@ -66,10 +65,9 @@ class VelocityBlocks:
             self._velocity(first, after, u_first=number)
 
     def blocks(self, begin: int, end: int) -> Iterator[tuple[int, int, int]]:
-        """Blocks of planes begin..end: first plane, end, and u_first.
+        """Blocks of planes begin..end: first plane, end, and u_first; after `prepare`.
 
         The velocity of a block is enqueued before the block is yielded; the next one overwrites it.
-        Call `prepare` first.
         """
         for first, after, number in self._ranges(begin, end):
             below = first - 1
@@ -84,9 +82,8 @@ class VelocityBlocks:
             yield first, after, number
 
     def copies(self, source: Array) -> Iterator[tuple[int, int, int]]:
-        """As `blocks`, for all planes of another velocity of the slab.
-
-        `source` has ghost planes as the populations. A block is copied before it is yielded.
+        """As `blocks`, for all planes of another velocity of the slab, with the populations' ghost
+        planes.
         """
         for first, after, number in self._ranges(0, self.planes):
             self._copy(self.u, 1, source, self._number(first), after - first)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mpilbm.backends import Device
-from mpilbm.backends.cpu.streams import Stream
+from mpilbm.backends.cpu.kernels import Stream
 from mpilbm.core.errors import CaseError
 from mpilbm.core.registry import make, names
 from mpilbm.halo import Exchange, Exchanger, Halo, Plan, Transfer

@@ -1,0 +1,107 @@
+"""Values of a cell in the text of any kernel: functions of its coordinates, and its solid share."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from sympy import Symbol
+
+from mpilbm.codegen.printer import symbol
+from mpilbm.codegen.program import SHARE, Access
+from mpilbm.codegen.values import Index, KernelValues
+from mpilbm.core.formulas.values import CellValue
+from mpilbm.layouts import HERE, AnyGrid, Place
+from mpilbm.layouts.grid import Grid, byte_grid
+from mpilbm.model.expressions import Expression, Populations
+from mpilbm.physics.algebra import moments_of, populations
+from mpilbm.physics.boundaries import Condition
+from mpilbm.physics.collisions import Collision
+from mpilbm.physics.lattices import Lattice
+from mpilbm.solids.shares import WHOLE
+
+
+def given(
+    kernel: KernelValues,
+    value: CellValue,
+    lattice: Lattice,
+    number: Callable[[str], Symbol] | None = None,
+    known: Mapping[str, Expression] | None = None,
+) -> Symbol:
+    """The symbol of a value: an argument of the kernel, or a formula that it computes in each cell.
+
+    `number(name)` returns the symbol of a number; by default an argument is declared. `known`:
+    values of the cell that the formula uses, by name. The same value always has the same symbol.
+    """
+    symbols = {
+        name: number(name) if number else kernel.argument(name, "real") for name in value.numbers
+    }
+    if not value.local:
+        return symbols[value.name]
+    here = symbols | centre_of(kernel, value, lattice) | dict(known or {})
+    expression = value.expression(here)
+    defined = kernel.definitions.get(symbol(value.name))
+    return symbol(value.name) if defined == expression else kernel.let(value.name, expression)
+
+
+def centre_of(kernel: KernelValues, value: CellValue, lattice: Lattice) -> dict[str, Symbol]:
+    """Symbols of the coordinates of the kernel's cell that a formula uses, by axis."""
+    return {
+        axis: kernel.coordinate(f"cell_{axis}", index(kernel, axis, lattice))
+        for axis in value.coordinates
+    }
+
+
+def index(kernel: KernelValues, axis: str, lattice: Lattice) -> Index:
+    """A function that gives the C text of the global number of a cell along an axis.
+
+    `below`: the number of planes of the box below the first plane of the array.
+    """
+    if axis == "xyz"[lattice.D - 1]:
+        kernel.argument("below", "int64")
+        return lambda cell: f"{cell.plane} + below"
+    if kernel.listed:
+        kernel.declare(node_start="int64*", node_cell="int32*", nx="int")
+        operator = "%" if axis == "x" else "/"
+        return lambda cell: f"node_cell[node_start[{cell.plane}] + {cell.node}] {operator} nx"
+    if axis == "x" and lattice.staggered:
+        kernel.argument("odd", "int")
+        return lambda cell: f"2 * ({cell.x}) + ODD"
+    return (lambda cell: f"({cell.x})") if axis == "x" else (lambda cell: cell.row)
+
+
+@dataclass(frozen=True)
+class CellBody:
+    """The bodies that act in cells: their boundary, and the memory of the shares."""
+
+    boundary: Condition
+    grid: Grid | None = None
+
+    def beside(self, grid: AnyGrid) -> "CellBody":
+        """With the shares beside the memory `grid` of the fluid."""
+        assert isinstance(grid, Grid)  # other layouts refuse bodies that act in cells
+        return replace(self, grid=byte_grid(SHARE, grid))
+
+    def share(self, kernel: KernelValues) -> Expression:
+        """The share of the kernel's cell."""
+        assert self.grid is not None  # FluidKernels gives it
+        kernel.argument(SHARE, "uint8*")
+        access = Access(SHARE, 0, HERE)
+        if access not in kernel.reads:
+            kernel.reads.append(access)
+        place = kernel.address(self.grid, Place(0, HERE))
+        return kernel.load("share", share_text(f"{SHARE}[{place}]"))
+
+
+def share_text(stored: str) -> str:
+    """C text of a share, from that of the stored number."""
+    return f"(real){stored} * R(1.0 / {WHOLE}.0)"
+
+
+def beyond_equilibrium(
+    collision: Collision, lattice: Lattice, f: Populations, feq: Populations
+) -> list[Expression]:
+    """f - feq; of a collision without moments above the second order, its moments up to these."""
+    left = [a - b for a, b in zip(f, feq, strict=True)]
+    if not collision.second_order:
+        return left
+    _, momentum, second = moments_of(lattice, left)
+    return populations(lattice, 0, momentum, second)

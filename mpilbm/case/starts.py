@@ -5,9 +5,11 @@ A change of the velocity by du within a step sends a wave of the pressure rho cs
 """
 
 from collections.abc import Iterator
-from math import ceil, hypot, log10, pi, sqrt
+from math import ceil, log10, pi, sqrt
 
 from mpilbm.case.model import Case
+from mpilbm.case.velocity_bounds import fastest
+from mpilbm.core.formulas.values import CellValue, has_ramp
 from mpilbm.model.findings import NOTE, WARNING, Finding
 from mpilbm.physics.boundaries import Driven
 from mpilbm.physics.boundary_capabilities import FaceFlow
@@ -57,11 +59,13 @@ def sudden_starts(case: Case) -> Iterator[Finding]:
         return
     steps = ramp_for(case)
     for key, boundary in inlets(case):
-        numbers = [u for u in boundary.velocity or () if isinstance(u, int | float)]
-        if len(numbers) < case.dimensions or not (boundary.ramp or case.bodies):
+        given = boundary.velocity or ()
+        changes = any(not has_ramp(u) or CellValue("u", u, case.dimensions).timed for u in given)
+        if changes or not (boundary.ramp or case.bodies):
             continue
         if not boundary.ramp:
-            yield Finding(NOTE, key, _sudden(case, hypot(*numbers), steps))
+            speed, _ = fastest(case, boundary)
+            yield Finding(NOTE, key, _sudden(case, speed, steps))
             return
         if boundary.ramp < steps / 2:
             text = (

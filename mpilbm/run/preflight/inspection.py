@@ -166,9 +166,8 @@ def densities(seen: Inspected) -> Iterator[Finding]:
 def verdicts(seen: Inspected) -> Iterator[Finding]:
     """The verdicts on the grid Reynolds number and on tau.
 
-    Verdicts at an estimated speed are at most warnings. If the speed is known, the grid Reynolds
-    number replaces the verdict on a small tau of an uncoupled fluid. Mach numbers are checked for
-    each key that gives a velocity.
+    Verdicts at an estimated speed are at most warnings. Mach numbers are checked for each key that
+    gives a velocity.
     """
     given, key = seen.given
     at = f"speed {given:.3g} of {key}" if given else f"estimated speed {seen.speed:.3g}"
@@ -176,8 +175,7 @@ def verdicts(seen: Inspected) -> Iterator[Finding]:
         where = seen.case.fluid_key(fluid, "viscosity")
         usable = partial(is_usable, seen.case, fluid)
         for what, value, sentence, level in of_fluid(seen.case, fluid, seen.speed, usable):
-            decided = what == "tau" and seen.speed and float(value) < 1 and seen.case.single_fluid
-            if level not in SEVERITY or what == "Mach" or decided:
+            if level not in SEVERITY or what == "Mach":
                 continue
             severity, place = SEVERITY[level], ""
             if what == "grid Reynolds":
@@ -186,20 +184,24 @@ def verdicts(seen: Inspected) -> Iterator[Finding]:
             yield Finding(severity, where, f"{what} = {value}{place}: {sentence}")
 
 
-def is_usable(case: Case, fluid: Fluid, lattice: str, collision: str) -> bool:
-    """Whether the case accepts this collision of a fluid on a lattice.
+def with_collision(fluid: Fluid, label: str) -> Fluid:
+    """The fluid with the collision of a label, such as "trt+smagorinsky", see collision_label.
 
-    collision: the label, such as "trt+smagorinsky", see collision_label. A closure that gives the
-    whole viscosity, as of a non-Newtonian fluid, is kept.
+    A closure that gives the whole viscosity, as of a non-Newtonian fluid, is kept.
     """
-    name, parameters, closure = parts_of(collision)
+    name, parameters, closure = parts_of(label)
+    model = make("closures", closure) if closure else fluid.collision.closure
+    kept = model if closure or (model and model.limits()) else None
+    used = make("collisions", {"name": name} | parameters).model_copy(update={"closure": kept})
+    return fluid.model_copy(update={"collision": used})
+
+
+def is_usable(case: Case, fluid: Fluid, lattice: str, collision: str) -> bool:
+    """Whether the case accepts this collision of a fluid, a label, on a lattice."""
     given = fluid.collision.closure
-    kept = given if given and given.limits() else None
-    if kept and closure:
+    if given and given.limits() and parts_of(collision)[2]:
         return False
-    model = make("closures", closure) if closure else kept
-    used = make("collisions", {"name": name} | parameters).model_copy(update={"closure": model})
-    changed = fluid.model_copy(update={"collision": used})
+    changed = with_collision(fluid, collision)
     fluids = tuple(changed if each is fluid else each for each in case.fluids)
     return not problems_with(case, lattice=make("lattices", lattice), fluids=fluids)
 

@@ -27,6 +27,7 @@ from mpilbm.solids.shapes import Flow
 
 # relative differences of the density: noticeable compressibility, and a wrong flow
 COMPRESSED, STRONGLY = 0.1, 0.5
+DENSER = 0.01  # relative rise of the density by a sponge, as the compressibility error at Mach 0.1
 TARGET = 0.1  # a Mach number with errors of one percent
 # The largest velocity of a profile is 1.5 times (channel) to 2.25 times (duct) its mean, and a
 # Reynolds number may use either of them.
@@ -131,6 +132,26 @@ def pressure_heads(seen: Inspected) -> Iterator[Finding]:
             )
             severity = SERIOUS if change > STRONGLY else WARNING
             yield Finding(severity, " and ".join(push.keys), text)
+
+
+def sponges_between_walls(seen: Inspected) -> Iterator[Finding]:
+    """Sponges in ducts, whose viscous loss of pressure compresses the fluid in front of them.
+
+    Laminar flow in a duct of the hydraulic radius r loses the pressure 2 nu U / r^2 per cell, in a
+    round pipe exactly; the mean of the added viscosity over the layer is a third of `viscosity`.
+    """
+    case, r = seen.case, seen.radius
+    for k, sponge in enumerate(case.sponge):
+        loss = 2 * sponge.viscosity / 3 * seen.speed / r**2 * sponge.thickness
+        change = loss / float(case.lattice.cs2)
+        if change > 2 * DENSER:
+            text = (
+                f"between walls, with the hydraulic radius {r:.3g}, the flow through the sponge "
+                f"raises the density in front of it by about {change:.2g} (estimate), which "
+                f"compresses the fluid upstream; allowed for a nearly incompressible flow: "
+                f"{DENSER:g}; set viscosity = {sponge.viscosity * DENSER / change:.1g}"
+            )
+            yield Finding(WARNING, f"sponge.{k}.viscosity", text)
 
 
 def densities(seen: Inspected) -> Iterator[Finding]:
@@ -254,6 +275,7 @@ CHECKS = (
     initial_speeds,
     densities,
     pressure_heads,
+    sponges_between_walls,
     reference_velocities,
     shapes,
 )

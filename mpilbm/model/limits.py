@@ -4,7 +4,9 @@ Each verdict is a sentence and a level: good, fair or poor. The verdicts on stab
 measurements of flows, in `stability.json` in this folder, which is written by
 
     tools/stability_map --known tools/measured/h200_stability_2026-11-22.json \\
-        --known tools/measured/epyc_stability_2026-11-26.json --table mpilbm/model/stability.json
+        --known tools/measured/epyc_stability_2026-11-26.json \\
+        --known tools/measured/epyc_body_stability_2026-11-26.json \\
+        --table mpilbm/model/stability.json
 
 Its entries [lattice][collision][flow] contain, for each Mach number, the largest stable grid
 Reynolds number u/nu and the smallest one at which the flow failed (null: it did not fail). The

@@ -7,7 +7,7 @@ geometry_findings (solids and links), or this one (both, and initial fields).
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from math import inf, sqrt
+from math import inf, log10, sqrt
 
 import numpy as np
 
@@ -19,15 +19,17 @@ from mpilbm.core.registry import make
 from mpilbm.core.units import mach, reynolds
 from mpilbm.model.collision_label import parts_of
 from mpilbm.model.findings import SERIOUS, WARNING, Finding, in_order
-from mpilbm.model.limits import FAST, SEVERITY, of_fluid
+from mpilbm.model.limits import FAST, SEVERITY, least_viscosity, of_fluid
 from mpilbm.physics.boundary_capabilities import FaceFlow
 from mpilbm.run.preflight import driven_flow
 from mpilbm.solids import geometry_findings
 from mpilbm.solids.shapes import Flow
+from mpilbm.solids.surfaces.findings import VISCOUS
 
 # relative differences of the density: noticeable compressibility, and a wrong flow
 COMPRESSED, STRONGLY = 0.1, 0.5
 DENSER = 0.01  # relative rise of the density by a sponge, as the compressibility error at Mach 0.1
+TURBULENT = 4000  # Reynolds number of a pipe above which its flow is turbulent
 TARGET = 0.1  # a Mach number with errors of one percent
 # The largest velocity of a profile is 1.5 times (channel) to 2.25 times (duct) its mean, and a
 # Reynolds number may use either of them.
@@ -154,6 +156,33 @@ def sponges_between_walls(seen: Inspected) -> Iterator[Finding]:
             yield Finding(WARNING, f"sponge.{k}.viscosity", text)
 
 
+def coarse_ducts(seen: Inspected) -> Iterator[Finding]:
+    """Turbulent 3D flow from an inlet through a duct whose viscous sublayer is not resolved.
+
+    y+ of the first cell centre is u_tau / (2 nu), with the friction of a smooth pipe of the same
+    hydraulic radius r, of the diameter d = 4 r: u_tau^2 = U^2 f / 8, 1 / sqrt(f) = -1.8 log10(6.9 /
+    Re). [Haaland 1983, J. Fluids Eng. 105, 89]
+    """
+    case, r, U = seen.case, seen.radius, seen.given[0]
+    inlet = any(each.face_flow is FaceFlow.GIVEN for each in case.boundaries)
+    if not inlet or case.dimensions < 3 or not case.single_fluid or 2 * r > min(case.domain.size):
+        return
+    nu = least_viscosity(case.fluids[0])
+    number = reynolds(nu, 4 * r, U)
+    if number < TURBULENT:
+        return
+    first = U / (-1.8 * log10(6.9 / number)) / sqrt(8) / (2 * nu)
+    if first > VISCOUS:
+        text = (
+            f"y+ of the first cell is about {first:.2g}, as in a smooth pipe with the hydraulic "
+            f"radius {r:.3g} at the Reynolds number {number:.2g}; above {VISCOUS} the viscous "
+            "sublayer is not resolved: without a wall model the friction and the loss of pressure "
+            "are wrong by a factor, not by some percent; compare flows with each other only, or "
+            f"refine the box {first / VISCOUS:.2g} times"
+        )
+        yield Finding(WARNING, case.fluid_key(case.fluids[0], "viscosity"), text)
+
+
 def densities(seen: Inspected) -> Iterator[Finding]:
     """Densities that differ too much, or are far from 1."""
     if not seen.case.single_fluid:
@@ -276,6 +305,7 @@ CHECKS = (
     densities,
     pressure_heads,
     sponges_between_walls,
+    coarse_ducts,
     reference_velocities,
     shapes,
 )

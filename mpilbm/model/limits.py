@@ -4,7 +4,9 @@ Each verdict is a sentence and a level: good, fair or poor. The verdicts on stab
 measurements of flows, in `stability.json` in this folder, which is written by
 
     tools/stability_map --known tools/measured/h200_stability_2026-11-22.json \\
-        --known tools/measured/epyc_stability_2026-11-26.json --table mpilbm/model/stability.json
+        --known tools/measured/epyc_stability_2026-11-26.json \\
+        --known tools/measured/epyc_body_stability_2026-11-26.json \\
+        --table mpilbm/model/stability.json
 
 Its entries [lattice][collision][flow] contain, for each Mach number, the largest stable grid
 Reynolds number u/nu and the smallest one at which the flow failed (null: it did not fail). The
@@ -48,6 +50,7 @@ POSSIBLY, LIKELY = "possibly unstable", "likely unstable"  # predictions, before
 MARGIN = 0.75  # a flow is near the limit above this fraction of the largest stable value
 UNMEASURED = 8  # grid Reynolds number up to which unmeasured collisions are considered stable
 SEVERITY = {"poor": SERIOUS, "fair": NOTE}  # severity of the finding for a level; good: no finding
+NEAR = 0.51  # relaxation time below which stability depends on the grid Reynolds number
 SAMPLES = 16  # points at which a formula is evaluated
 FAST = 0.3  # Mach number above which a flow is too fast
 # Densities are near 1 in lattice units, and 1000 if kg/m^3 are entered by mistake. In this range
@@ -60,7 +63,7 @@ def judge_tau(tau: float) -> tuple[str, str]:
     """Return verdict and level for a relaxation time."""
     if tau < 0.501:
         return "very near 1/2: stable only for very slow flows; refine the box", "poor"
-    if tau < 0.51:
+    if tau < NEAR:
         return "near 1/2: stable only where the flow is well resolved", "fair"
     if tau > 2:
         return "large: inaccurate; lower velocity and viscosity together", "fair"
@@ -123,8 +126,11 @@ def _judge_measured(
     most, failed, flow = min(found, key=lambda one: one[0])
     bound = f"{collision} was stable up to {most:g}"
     if failed is None:
-        verdict, level = ("fine", "good") if number <= most else ("not measured", "fair")
-        return verdict, f"{bound} {FLOWS[flow]}, the largest measured", level
+        bound += f" {FLOWS[flow]}, the largest measured"
+        if number <= most:
+            return "fine", bound, "good"
+        others = _alternatives(number, mach, lattice, [one[-1] for one in found], usable)
+        return "not measured", f"{bound}{f'; stable there: {others}' if others else ''}", "fair"
     bound += f" and failed at {failed:g} {FLOWS[flow]}"
     if number <= MARGIN * most:
         return "fine", bound, "good"
@@ -178,13 +184,21 @@ def stable_collisions(
 
 
 def _fix(number: float, mach: float, lattice: str, flows: Sequence[str], usable: Usable) -> str:
-    """Return advice: stable usable collisions on this lattice, then on others of its dimension.
+    """Return advice: other collisions that are stable, or a finer box.
 
     At Mach numbers far above the measured ones, the advice is to lower the velocity.
     """
     if mach > 1.5 * (largest := max(measured()[lattice]["mach"])):
         return f"lower the velocity, nothing was measured above Mach {largest:.2g}"
     finer = "use a finer box or a lower Reynolds number"
+    others = _alternatives(number, mach, lattice, flows, usable)
+    return f"stable there: {others}; or {finer}" if others else finer
+
+
+def _alternatives(
+    number: float, mach: float, lattice: str, flows: Sequence[str], usable: Usable
+) -> str:
+    """Return stable usable collisions on this lattice, then on others of its dimension, or ""."""
     lattices = [lattice, *(one for one in measured() if one != lattice and one[:2] == lattice[:2])]
     for closed in (False, True):
         named: list[str] = []
@@ -195,8 +209,8 @@ def _fix(number: float, mach: float, lattice: str, flows: Sequence[str], usable:
             named += more
             parts += [", ".join(more) + f" on {one}" * (one != lattice)] if more else []
         if parts:
-            return f"stable there: {'; '.join(parts)}; or {finer}"
-    return finer
+            return "; ".join(parts)
+    return ""
 
 
 @cache
@@ -322,13 +336,16 @@ def of_fluid(
 ) -> list[tuple[str, str, str, str]]:
     """Return (name, value, verdict, level) of tau, Mach number and grid Reynolds number.
 
+    With a speed the grid Reynolds number replaces the verdict on a small tau of an uncoupled fluid.
     If `speed` is 0, of tau only. `speed` is the largest speed in lattice units. For a
     non-Newtonian fluid tau and the grid Reynolds number are those of its least viscosity. Advice
     names the collisions that are `usable`.
     """
     cs2, nu = float(case.lattice.cs2), least_viscosity(fluid)
     tau = tau_from_viscosity(nu, cs2)
-    found = [("tau", f"{tau:.6g}", *judge_tau(tau))]
+    decided = speed and tau < NEAR and case.single_fluid
+    verdict = ("near 1/2: see grid Reynolds", "good") if decided else judge_tau(tau)
+    found = [("tau", f"{tau:.6g}", *verdict)]
     if speed:
         number, grid = mach(speed, cs2), reynolds(nu, 1, speed)
         found.append(("Mach", f"{number:.4g}", *judge_mach(number)))

@@ -66,16 +66,28 @@ def test_the_proposal_is_slow_and_stable(old, new):
     assert found.steps * found.units.step == pytest.approx(5, rel=1e-3)
 
 
-def test_the_proposed_values_satisfy_check():
-    text = CASE.replace('"0.01 m/s"', '"0.1 m/s"')
+@pytest.mark.parametrize(
+    ("collision", "speed", "unit", "size"),
+    [
+        ("central_moment", "1 m/s", "10 m/s", (600, 240)),
+        ("trt", "0.1 m/s", "1 m/s", (200, 80)),
+    ],
+)
+def test_the_proposed_values_satisfy_check(collision, speed, unit, size):
+    """Finer cells or, if it needs fewer of them, another collision."""
+    text = CASE.replace('"1 m/s"', f'"{unit}"').replace('"0.01 m/s"', f'"{speed}"')
+    text = text.replace('"trt"', f'"{collision}"')
     lines = proposed(text)
-    assert set(lines) == {"cell", "step", "memory", "run time"}
-    cell, step = lines["cell"][0], lines["step"][0]
-    again = text.replace('cell = "1 mm"', f"cell = {cell}")
-    again = again.replace('velocity = "1 m/s"', f"step = {step}")
-    assert lines["cell"][1].startswith("4000, 1600 cells")
+    others = {"collision"} if collision == "trt" else set()
+    assert set(lines) == {"cell", "step", "memory", "run time"} | others
+    assert lines["cell"][1].startswith(f"{size[0]}, {size[1]} cells")
+    again = text.replace('cell = "1 mm"', f"cell = {lines['cell'][0]}")
+    again = again.replace(f'velocity = "{unit}"', f"step = {lines['step'][0]}")
+    for key in others:
+        again = again.replace('[collision]\nname = "trt"', "")
+        again = f"{key} = {lines[key][0]}\n{again}"
     case = parse_case(tomllib.loads(again))
-    assert case.domain.size == (4000, 1600)
+    assert case.domain.size == size
     assert proposal.present(case, case.units, case.boundaries[1].velocity[0])
 
 
@@ -108,13 +120,13 @@ def test_no_proposal_without_a_speed():
 
 
 def test_no_proposal_if_no_cell_is_stable():
-    text = CASE.replace('"0.01 m/s"', '"0.9 m/s"').replace("20 cm", "2 m").replace("8 cm", "0.8 m")
-    text = text.replace('cell = "1 mm"', 'cell = "2 cm"').replace('"1 m/s"', '"9 m/s"')
+    text = CASE.replace('"0.01 m/s"', '"9 m/s"').replace("20 cm", "2 m").replace("8 cm", "0.8 m")
+    text = text.replace('cell = "1 mm"', 'cell = "2 cm"').replace('"1 m/s"', '"90 m/s"')
     given = 'name = "trt"\nclosure = {name = "smagorinsky"}'
     for case in (text, text.replace('name = "trt"', given)):
         verdict = proposed(case)["none"][1]
         assert "no cell from 0.000313 m on is stable; there likely unstable: trt" in verdict
-        assert "stable there: central_moment, kbc, mrt; or use a finer box" in verdict
+        assert "use a finer box or a lower Reynolds number" in verdict
         assert "closure" not in verdict
 
 

@@ -40,6 +40,8 @@ def test_a_sudden_flow_past_a_body_is_reported_with_a_ramp():
     assert "23 dynamic pressures" in found.message  # 2 cs / u
     assert "set ramp = 560" in found.message  # 8 crossings of 40 cells are 554 steps
     assert "initial.u" not in found.message
+    (found,) = sudden_starts(flow(velocity=("0.05 - 0.01*((y - 8)/8)**2", 0.0)))  # a profile
+    assert "23 dynamic pressures" in found.message
     (found,) = sudden_starts(flow(u=0.05))
     assert "start from rest (remove initial.u)" in found.message
 

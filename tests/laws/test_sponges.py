@@ -8,6 +8,7 @@ from support.slabs import PRECISIONS, Cluster
 from mpilbm import codegen
 from mpilbm.case.case import parse_case
 from mpilbm.core.errors import CaseError
+from mpilbm.run.preflight.plan import plan
 
 CS = 3**-0.5
 DOUBLE = {"precision": PRECISIONS["double"]}
@@ -47,6 +48,30 @@ def test_less_sound_returns_from_an_outlet():
     assert echo[0] > 0.9
     assert echo[1] < 0.5
     assert echo[1] < echo[2] < 0.85
+
+
+def test_a_sponge_between_walls_compresses_the_fluid_in_front_of_it():
+    """The rise that `check` estimates and its advice; a plane channel needs 1.5 times as much."""
+    walls = [{"name": "bounce_back", "where": ["y-", "y+"]}]
+    found = {}
+    for viscosity in (1.0, 0.05):
+        tables = duct(60, [at_outlet(30, viscosity=viscosity)], fluid={"viscosity": 0.01})
+        tables["domain"] = {"size": [60, 12], "periodic": [False, False]}
+        tables["boundary"] = tables["boundary"] + walls
+        findings = plan(parse_case(tables)).findings
+        found[viscosity] = [each for each in findings if "density in front" in each.message]
+        rho = Cluster(tables).start().run(3000).fields("rho")["rho"]
+        risen = float(rho[:, 0, 30].mean()) - 1
+        if found[viscosity]:
+            (finding,) = found[viscosity]
+            assert finding.where == "sponge.0.viscosity"
+            assert "by about 0.081 (estimate)" in finding.message
+            assert "set viscosity = 0.1" in finding.message
+            assert 0.081 < risen < 2 * 0.081
+        else:
+            assert risen < 0.02
+    assert found[1.0]
+    assert not found[0.05]
 
 
 def shear(n: int, collision: str) -> np.ndarray:

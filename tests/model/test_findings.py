@@ -208,6 +208,30 @@ def test_channels_are_runs_of_cells_between_solids_on_any_cut(lattice, periodic,
         assert inspect(case, parts, initial_ranges(case)) == plan(case).findings
 
 
+@pytest.mark.parametrize(
+    ("viscosity", "sides", "y_plus"),
+    [(1e-4, "bounce_back", "17"), (1e-3, "bounce_back", ""), (1e-4, "free_slip", "")],
+)
+def test_turbulent_ducts_in_coarse_cells_are_reported(viscosity, sides, y_plus):
+    """Re = 5000 and 500; y+ = U sqrt(f / 8) / (2 nu) with f = 0.0375 by Haaland's formula."""
+    case = tables(
+        lattice={"name": "D3Q27"},
+        domain={"size": [20, 10, 10]},
+        fluid={"viscosity": viscosity},
+        collision={"name": "cumulant"},
+        boundary=[
+            INLET | {"velocity": [0.05, 0, 0], "ramp": 280},
+            OUTLET,
+            {"name": sides, "where": ["y-", "y+", "z-", "z+"]},
+        ],
+    )
+    found = [line for line in lines(parse_case(case)) if "y+ of the first cell" in line]
+    assert len(found) == bool(y_plus)
+    assert all(
+        f"y+ of the first cell is about {y_plus}, as in a smooth pipe" in line for line in found
+    )
+
+
 def test_run_reports_what_check_reports_and_keeps_it(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     case = tables(**CHANNEL | {"body": [block([0, 0], [2, 24])], "run": {"steps": 3}})

@@ -17,7 +17,11 @@ from mpilbm.run.preflight.plan import plan
 
 RAW = [
     ROOT / "tools/measured" / name
-    for name in ("h200_stability_2026-11-22.json", "epyc_stability_2026-11-26.json")
+    for name in (
+        "h200_stability_2026-11-22.json",
+        "epyc_stability_2026-11-26.json",
+        "epyc_body_stability_2026-11-26.json",
+    )
 ]
 LEVELS = ["good", "fair", "poor"]
 TRT = "D3Q19", "trt"
@@ -82,8 +86,11 @@ def test_what_was_not_measured_is_said():
     for number, level in ((5, "good"), (50, "fair")):
         found = judge_stability(number, 0.1, "D3Q19", "mine")
         assert found == ("the stability of mine on D3Q19 has not been measured", level)
-    sentence, level = judge_stability(1000, 0.1, "D3Q27", "cumulant")
+    sentence, level = judge_stability(1000, 0.1, "D3Q27", "central_moment", ("body",))
     assert (sentence[:12], level) == ("not measured", "fair")
+    assert sentence.endswith("the largest measured; stable there: cumulant")
+    sentence, _ = judge_stability(2e6, 0.1, "D3Q27", "central_moment", ("body",))
+    assert sentence.endswith("the largest measured")
 
 
 def test_all_collisions_of_the_package_are_in_the_table():

@@ -27,9 +27,9 @@ class Characteristic(FromInside):
     K = relaxation cs2 (rho - rho_0), so the density of the face relaxes towards rho_0 at the rate
     relaxation / 2: a disturbance, such as that of an inlet at its start, decays in about
     2 / relaxation steps. A usual value of `relaxation` is 0.6 cs / length of the box; a larger
-    value reflects more sound. Without `rho`, K = 0 and the mass is not fixed. All populations of
-    the cell become feq_i(rho, u) + (f_i - feq_i)(x + n), where n is the inward normal. All
-    lattices.
+    value reflects more sound. Where the fluid enters, rho_0 is lower, see FromInside. Without
+    `rho`, K = 0 and the mass is not fixed. All populations of the cell become feq_i(rho, u) +
+    (f_i - feq_i)(x + n), where n is the inward normal. All lattices.
     [Izquierdo & Fueyo 2008, Phys. Rev. E 78, 046707; K: Poinsot & Lele 1992, J. Comput. Phys. 101,
     104]
     """
@@ -57,7 +57,7 @@ class Characteristic(FromInside):
         leaving = cell.let("leaving", (v + cs) * cs * (cs * slope[0] - rho * dot(n, slope[1:])))
         back = 0
         if self.rho is not None:
-            back = cell.values["relaxation"] * lattice.cs2 * (rho - cell.values["rho"])
+            back = cell.values["relaxation"] * lattice.cs2 * (rho - self.held(cell, u))
         change = -(leaving + back) / (2 * lattice.cs2)
         along = -(leaving - back) / (2 * rho * cs)
         density = cell.let("density_next", cell.density + change)

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 from mpilbm.core.formulas.given_functions import is_reference
 from mpilbm.core.formulas.values import Given, Value, is_file
 from mpilbm.core.quantity import RHO
+from mpilbm.core.units import counted
 from mpilbm.model.case import Case
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression, Populations, Vector
@@ -38,7 +39,8 @@ class Prescribed(Driven):
     rho: Annotated[Value | None, RHO] = Field(None, description=DENSITY, examples=[1.0])
     profile: Profile | None = Field(
         None,
-        description="factor of the velocity that rises with the height above ground",
+        description="factor of the velocity that rises with the height above ground, or with the "
+        "distance from the wall of a pipe",
         examples=[{"name": "log", "reference": 100, "roughness": 0.05}],
     )
 
@@ -61,7 +63,15 @@ class Prescribed(Driven):
                 "has a profile but no velocity of numbers and formulas; give the velocity at the "
                 "reference height, or remove the profile"
             )
-        object.__setattr__(self, "velocity", tuple(map(self.profile.times, given)))
+        axes, across = "xyz"[: len(given)], {face[0] for face in self.where}
+        along = "".join(axis for axis in axes if axis not in across)
+        if self.profile.centre is not None and len(self.profile.centre) != len(along):
+            raise ValueError(
+                f"has a profile with {counted(len(self.profile.centre), 'coordinate')} of the "
+                f"centre; allowed: {len(along)}, along the face"
+            )
+        shaped = tuple(self.profile.times(u, along) for u in given)
+        object.__setattr__(self, "velocity", shaped)
         return self
 
     def problems(self, case: Case) -> list[str]:

@@ -9,7 +9,7 @@ from mpilbm.core.quantity import RHO
 from mpilbm.core.registry import register
 from mpilbm.model.case import Case
 from mpilbm.model.cell import Cell
-from mpilbm.model.expressions import Expression, Populations
+from mpilbm.model.expressions import Expression, Populations, Vector
 from mpilbm.physics.boundaries import DENSITY, Boundary
 from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.equilibria import dot
@@ -20,6 +20,9 @@ class FromInside(Boundary):
 
     With a given `rho` the incoming populations are f_i + feq_i(rho, u) - feq_i(rho_f, u), where
     rho_f and u are the density and velocity of f: the density is fixed, and sound is reflected.
+    Where u leads inwards, rho (1 - u.u / (2 cs2)) replaces rho: the fluid beyond the face is at
+    rest and has the given density, so backflow brings no kinetic energy of its own
+    [Dong, Karniadakis & Chryssostomidis 2014, J. Comput. Phys. 261, 83].
     Without `rho`, and with an inlet that prescribes a velocity, the mass is not fixed: it may drift
     and, for boundaries with the capability `drifts`, grow without bound.
     """
@@ -45,9 +48,16 @@ class FromInside(Boundary):
             density = cell.let("density_found", density)
             u = [cell.let(f"u_found_{a}", v) for a, v in enumerate(u)]
             before = cell.feq(density, cell.rest(density), u)
-            after = cell.feq(cell.stored(cell.values["rho"]), cell.values["rho"], u)
+            rho = self.held(cell, u)
+            after = cell.feq(cell.stored(rho), rho, u)
             f = [a + b - c for a, b, c in zip(f, after, before, strict=True)]
         return {i: f[i] for i in self.entering(cell)}
+
+    def held(self, cell: Cell, u: Vector) -> Expression:
+        """The density at the face: `rho`, or what is left of it where the fluid enters."""
+        rho = cell.values["rho"]
+        entering = rho * (1 - dot(u, u) / (2 * cell.lattice.cs2))
+        return cell.let("held", cell.below(0, dot(cell.normal, u), entering, rho))
 
     def entering(self, cell: Cell) -> list[int]:
         """The directions that lead inwards."""

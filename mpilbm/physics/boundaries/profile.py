@@ -1,4 +1,4 @@
-"""Profiles of the atmospheric boundary layer: velocities that rise with the height."""
+"""Profiles of boundary layers: velocities that rise with the height above ground or a pipe wall."""
 
 from typing import Annotated, Literal, Self
 
@@ -16,7 +16,9 @@ class Profile(Parameters):
         power    (h / reference)^exponent
         log      ln((h + roughness) / roughness) / ln((reference + roughness) / roughness)
 
-    h is the coordinate along `axis` above `ground`; the factor is 0 below.
+    h is the coordinate along `axis` above `ground`; the factor is 0 below. In a pipe, h is
+    `reference` less the distance from `centre`: with `reference` = its radius the velocity is that
+    on its axis, and with `power` (1 + exponent) (2 + exponent) / 2 times the mean.
     [log: Richards & Hoxey 1993, J. Wind Eng. Ind. Aerodyn. 46-47, 145]
     """
 
@@ -25,7 +27,11 @@ class Profile(Parameters):
         gt=0, description="height above ground of the velocity that is given", examples=[100]
     )
     exponent: float | None = Field(
-        None, gt=0, lt=2, description="of `power`; 1/7 is usual over open land", examples=[0.14]
+        None,
+        gt=0,
+        lt=2,
+        description="of `power`; 1/7 is usual over open land and in pipes",
+        examples=[0.14],
     )
     roughness: Annotated[float | None, LENGTH] = Field(
         None, gt=0, description="length z_0 of `log`", examples=[0.05]
@@ -33,6 +39,12 @@ class Profile(Parameters):
     axis: Literal["x", "y", "z"] = Field("z", description="the upward axis", examples=["y"])
     ground: Annotated[float, LENGTH] = Field(
         0.0, description="coordinate of the ground along the axis", examples=[2]
+    )
+    centre: Annotated[tuple[float, ...] | None, LENGTH] = Field(
+        None,
+        description="a pipe in place of the ground: its centre, the coordinates along the face in "
+        "the order x, y, z",
+        examples=[[11, 11]],
     )
 
     @model_validator(mode="after")
@@ -44,10 +56,14 @@ class Profile(Parameters):
             raise ValueError(f"has no {keys[self.name]}; '{self.name}' needs one")
         if getattr(self, other) is not None:
             raise ValueError(f"has {other}; '{self.name}' has none; remove it")
+        if self.centre is not None and {"axis", "ground"} & self.model_fields_set:
+            raise ValueError("has a centre, and an axis or ground; keep the centre, or the others")
         return self
 
     def problem(self, case: Case, faces: tuple[str, ...]) -> str:
         """Why it cannot be at these faces; empty if it can."""
+        if self.centre is not None:
+            return ""
         D = case.dimensions
         if self.axis not in "xyz"[:D]:
             return f"axis: found '{self.axis}'; allowed in 2D: 'x' and 'y'"
@@ -64,14 +80,19 @@ class Profile(Parameters):
             )
         return ""
 
-    def times(self, value: float | str) -> float | str:
+    def times(self, value: float | str, along: str) -> float | str:
         """The formula of a number or formula times the factor.
 
         0 stays a number, and a text that is no formula stays as it is: it is refused later.
+        along: the axes along the face.
         """
         if value == 0 or (isinstance(value, str) and not is_formula(value)):
             return value
-        above = f"max({self.axis} - ({self.ground!r}), 0)"
+        height = f"{self.axis} - ({self.ground!r})"
+        if self.centre is not None:
+            squares = (f"({a} - {c!r})**2" for a, c in zip(along, self.centre, strict=True))
+            height = f"{self.reference!r} - sqrt({' + '.join(squares)})"
+        above = f"max({height}, 0)"
         if self.name == "log":
             z_0, whole = repr(self.roughness), f"({self.reference!r} + {self.roughness!r})"
             return f"({value})*log(({above} + {z_0})/{z_0})/log({whole}/{z_0})"

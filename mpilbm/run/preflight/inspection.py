@@ -7,7 +7,7 @@ geometry_findings (solids and links), or this one (both, and initial fields).
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from math import inf, sqrt
+from math import inf, log10, sqrt
 
 import numpy as np
 
@@ -19,15 +19,18 @@ from mpilbm.core.registry import make
 from mpilbm.core.units import mach, reynolds
 from mpilbm.model.collision_label import parts_of
 from mpilbm.model.findings import SERIOUS, WARNING, Finding, in_order
-from mpilbm.model.limits import FAST, SEVERITY, of_fluid
+from mpilbm.model.limits import FAST, SEVERITY, least_viscosity, of_fluid
 from mpilbm.outputs.core.averages import LEAST
 from mpilbm.physics.boundary_capabilities import FaceFlow
 from mpilbm.run.preflight import driven_flow
 from mpilbm.solids import geometry_findings
 from mpilbm.solids.shapes import Flow
+from mpilbm.solids.surfaces.findings import VISCOUS
 
 # relative differences of the density: noticeable compressibility, and a wrong flow
 COMPRESSED, STRONGLY = 0.1, 0.5
+DENSER = 0.01  # relative rise of the density by a sponge, as the compressibility error at Mach 0.1
+TURBULENT = 4000  # Reynolds number of a pipe above which its flow is turbulent
 TARGET = 0.1  # a Mach number with errors of one percent
 # The largest velocity of a profile is 1.5 times (channel) to 2.25 times (duct) its mean, and a
 # Reynolds number may use either of them.
@@ -134,6 +137,53 @@ def pressure_heads(seen: Inspected) -> Iterator[Finding]:
             yield Finding(severity, " and ".join(push.keys), text)
 
 
+def sponges_between_walls(seen: Inspected) -> Iterator[Finding]:
+    """Sponges in ducts, whose viscous loss of pressure compresses the fluid in front of them.
+
+    Laminar flow in a duct of the hydraulic radius r loses the pressure 2 nu U / r^2 per cell, in a
+    round pipe exactly; the mean of the added viscosity over the layer is a third of `viscosity`.
+    """
+    case, r = seen.case, seen.radius
+    for k, sponge in enumerate(case.sponge):
+        loss = 2 * sponge.viscosity / 3 * seen.speed / r**2 * sponge.thickness
+        change = loss / float(case.lattice.cs2)
+        if change > 2 * DENSER:
+            text = (
+                f"between walls, with the hydraulic radius {r:.3g}, the flow through the sponge "
+                f"raises the density in front of it by about {change:.2g} (estimate), which "
+                f"compresses the fluid upstream; allowed for a nearly incompressible flow: "
+                f"{DENSER:g}; set viscosity = {sponge.viscosity * DENSER / change:.1g}"
+            )
+            yield Finding(WARNING, f"sponge.{k}.viscosity", text)
+
+
+def coarse_ducts(seen: Inspected) -> Iterator[Finding]:
+    """Turbulent 3D flow from an inlet through a duct whose viscous sublayer is not resolved.
+
+    y+ of the first cell centre is u_tau / (2 nu), with the friction of a smooth pipe of the same
+    hydraulic radius r, of the diameter d = 4 r: u_tau^2 = U^2 f / 8, 1 / sqrt(f) = -1.8 log10(6.9 /
+    Re). [Haaland 1983, J. Fluids Eng. 105, 89]
+    """
+    case, r, U = seen.case, seen.radius, seen.given[0]
+    inlet = any(each.face_flow is FaceFlow.GIVEN for each in case.boundaries)
+    if not inlet or case.dimensions < 3 or not case.single_fluid or 2 * r > min(case.domain.size):
+        return
+    nu = least_viscosity(case.fluids[0])
+    number = reynolds(nu, 4 * r, U)
+    if number < TURBULENT:
+        return
+    first = U / (-1.8 * log10(6.9 / number)) / sqrt(8) / (2 * nu)
+    if first > VISCOUS:
+        text = (
+            f"y+ of the first cell is about {first:.2g}, as in a smooth pipe with the hydraulic "
+            f"radius {r:.3g} at the Reynolds number {number:.2g}; above {VISCOUS} the viscous "
+            "sublayer is not resolved: without a wall model the friction and the loss of pressure "
+            "are wrong by a factor, not by some percent; compare flows with each other only, or "
+            f"refine the box {first / VISCOUS:.2g} times"
+        )
+        yield Finding(WARNING, case.fluid_key(case.fluids[0], "viscosity"), text)
+
+
 def densities(seen: Inspected) -> Iterator[Finding]:
     """Densities that differ too much, or are far from 1."""
     if not seen.case.single_fluid:
@@ -167,9 +217,8 @@ def densities(seen: Inspected) -> Iterator[Finding]:
 def verdicts(seen: Inspected) -> Iterator[Finding]:
     """The verdicts on the grid Reynolds number and on tau.
 
-    Verdicts at an estimated speed are at most warnings. If the speed is known, the grid Reynolds
-    number replaces the verdict on a small tau of an uncoupled fluid. Mach numbers are checked for
-    each key that gives a velocity.
+    Verdicts at an estimated speed are at most warnings. Mach numbers are checked for each key that
+    gives a velocity.
     """
     given, key = seen.given
     at = f"speed {given:.3g} of {key}" if given else f"estimated speed {seen.speed:.3g}"
@@ -177,8 +226,7 @@ def verdicts(seen: Inspected) -> Iterator[Finding]:
         where = seen.case.fluid_key(fluid, "viscosity")
         usable = partial(is_usable, seen.case, fluid)
         for what, value, sentence, level in of_fluid(seen.case, fluid, seen.speed, usable):
-            decided = what == "tau" and seen.speed and float(value) < 1 and seen.case.single_fluid
-            if level not in SEVERITY or what == "Mach" or decided:
+            if level not in SEVERITY or what == "Mach":
                 continue
             severity, place = SEVERITY[level], ""
             if what == "grid Reynolds":
@@ -187,20 +235,24 @@ def verdicts(seen: Inspected) -> Iterator[Finding]:
             yield Finding(severity, where, f"{what} = {value}{place}: {sentence}")
 
 
-def is_usable(case: Case, fluid: Fluid, lattice: str, collision: str) -> bool:
-    """Whether the case accepts this collision of a fluid on a lattice.
+def with_collision(fluid: Fluid, label: str) -> Fluid:
+    """The fluid with the collision of a label, such as "trt+smagorinsky", see collision_label.
 
-    collision: the label, such as "trt+smagorinsky", see collision_label. A closure that gives the
-    whole viscosity, as of a non-Newtonian fluid, is kept.
+    A closure that gives the whole viscosity, as of a non-Newtonian fluid, is kept.
     """
-    name, parameters, closure = parts_of(collision)
+    name, parameters, closure = parts_of(label)
+    model = make("closures", closure) if closure else fluid.collision.closure
+    kept = model if closure or (model and model.limits()) else None
+    used = make("collisions", {"name": name} | parameters).model_copy(update={"closure": kept})
+    return fluid.model_copy(update={"collision": used})
+
+
+def is_usable(case: Case, fluid: Fluid, lattice: str, collision: str) -> bool:
+    """Whether the case accepts this collision of a fluid, a label, on a lattice."""
     given = fluid.collision.closure
-    kept = given if given and given.limits() else None
-    if kept and closure:
+    if given and given.limits() and parts_of(collision)[2]:
         return False
-    model = make("closures", closure) if closure else kept
-    used = make("collisions", {"name": name} | parameters).model_copy(update={"closure": model})
-    changed = fluid.model_copy(update={"collision": used})
+    changed = with_collision(fluid, collision)
     fluids = tuple(changed if each is fluid else each for each in case.fluids)
     return not problems_with(case, lattice=make("lattices", lattice), fluids=fluids)
 
@@ -268,6 +320,8 @@ CHECKS = (
     initial_speeds,
     densities,
     pressure_heads,
+    sponges_between_walls,
+    coarse_ducts,
     reference_velocities,
     shapes,
 )

@@ -253,6 +253,11 @@ class BoundaryCell(CellView):
         """The speed of sound."""
         return sqrt(self.lattice.cs2)
 
+    @property
+    def viscosity(self) -> Symbol:
+        """The viscosity of the fluid, an argument of the kernel."""
+        return self._kernel.argument("viscosity", "real")
+
     @cached_property
     def state(self) -> dict[str, Symbol]:
         """The state of the entry from the previous step, by name."""

@@ -5,6 +5,8 @@ from fractions import Fraction
 from math import lcm
 from typing import Annotated
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from mpilbm.core.formulas.trees import largest, sqrt
@@ -18,6 +20,8 @@ from mpilbm.physics.boundaries.wall import Wall
 from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.equilibria import dot
 from mpilbm.physics.wall_laws import WallLaw
+
+Floats = NDArray[np.float64]
 
 LEAST = 1e-6  # of Re_y, below which every law is laminar
 
@@ -64,6 +68,11 @@ class WallModel(Wall):
     def height(self) -> float:
         """The distance of the sampled velocity from the wall."""
         return self.sample - 0.5
+
+    def u_tau(self, speed: Floats, viscosity: float) -> Floats:
+        """The friction velocity at sampled speeds along the wall."""
+        Re = np.maximum(speed * self.height / viscosity, LEAST)
+        return speed / self.law.u_plus(Re, (self.roughness or 0.0) / self.height)
 
     def values(self) -> dict[str, Given]:
         """The components of the wall's velocity, and the roughness, if they are given."""
@@ -139,7 +148,7 @@ class WallModel(Wall):
         Re = cell.let("Re", largest(speed * y / nu, LEAST))
         grains = 0 if self.roughness is None else cell.values["roughness"] / y
         u_plus = cell.let("u_plus", self.law.u_plus(Re, grains, cell.let))
-        friction = cell.let("friction", cell.rho * nu / y * Re / u_plus**2)
+        friction = cell.let("friction", flow.rho * nu / y * Re / u_plus**2)
         return [-friction * u for u in along]
 
     def _wall_velocity(self, cell: Cell) -> list[Expression]:

@@ -156,3 +156,9 @@ class WallModel(Wall):
         known = [cell.values.get(f"velocity_{axis}", 0) for axis in "xyz"[: cell.lattice.D]]
         across = cell.lattice.c.index(cell.normal)
         return [cell.at_wall(across, u) for u in known]
+
+
+def model_at(case: Case, face: str) -> WallModel | None:
+    """The wall model of a face; None if it has another boundary."""
+    models = (each for each in case.boundaries if isinstance(each, WallModel))
+    return next((each for each in models if face in each.where), None)

@@ -20,6 +20,7 @@ KAPPA, B = 0.41, 5.2  # u+ = ln(y+) / KAPPA + B [Pope 2000, Turbulent Flows, eq.
 FULLY_ROUGH = 8.5  # u+ = ln(y / k_s) / KAPPA + FULLY_ROUGH [Nikuradse 1933, VDI-Forschungsheft 361]
 SMOOTH = exp(-KAPPA * B)  # y+ = SMOOTH exp(KAPPA u+) is the logarithmic law of a smooth wall
 GRAINS = exp(KAPPA * (B - FULLY_ROUGH))
+VISCOUS = 5  # y+ at the edge of the viscous sublayer, in which u+ = y+
 RISE = 1.54  # u+ is about RISE log2(Re_y) for y+ from 100 to 1e5: the start of iterations
 
 

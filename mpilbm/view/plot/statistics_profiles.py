@@ -4,8 +4,8 @@
 
 y is the distance from the wall. u_tau follows from the driving force of a channel, otherwise at a
 wall model from its law at the mean velocity, and at other walls from the slope of the mean velocity
-at the wall, u_tau^2 = nu |dU/dy|, which needs cells in the viscous sublayer. The halves of a channel
-between two walls that move alike are averaged.
+at the wall, u_tau^2 = nu |dU/dy|, which needs cells in the viscous sublayer. The halves of a
+channel between two walls that move alike are averaged.
 
 A reference is a CSV file (comment lines begin with #) with a column `yplus` and some of `Uplus`,
 `uu`, `vv`, `ww`, `uv`: along the flow, normal to the wall, and in the third direction.

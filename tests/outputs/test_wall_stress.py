@@ -34,7 +34,10 @@ def test_stresses_are_what_the_fluid_loses(tmp_path):
 
 def test_columns_in_si_and_the_summary(tmp_path):
     units = {"cell": 0.001, "step": 0.002, "density": 1000.0}
-    found = rows(tmp_path, channel(units=units, run={"steps": 40}))
+    tables = channel(units=units, run={"steps": 40})
+    tables["boundary"][1]["roughness"] = "0.2 mm"
+    assert parse_case(tables, "channel.toml").boundaries[1].roughness == pytest.approx(0.2)
+    found = rows(tmp_path, tables)
     pascal, speed = 1000 * (0.001 / 0.002) ** 2, 0.001 / 0.002
     np.testing.assert_allclose(found["stress_x_y+ (Pa)"], pascal * found["stress_x_y+"])
     np.testing.assert_allclose(found["u_tau_y- (m/s)"], speed * found["u_tau_y-"])

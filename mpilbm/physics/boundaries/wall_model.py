@@ -38,10 +38,11 @@ class WallModel(Wall):
 
         T = -rho u_tau^2 u_r / |u_r|,    u_r = u(x + (sample - 1) n) - u_wall along the wall
 
-    u_tau follows from `law` at |u_r| and the height (sample - 1/2) cells. A wall that slips at u_s
-    has s = 2 rho_0 u_s / cs2; along n, and along an axis in which the links of this wall are not
-    symmetric, next to other faces and bodies, u_s is u_wall, so that the mass is conserved exactly.
-    For flows whose first cell is above y+ = 5. D2Q9, D3Q15, D3Q19 and D3Q27.
+    u_tau follows from `law` at |u_r| and the height (sample - 1/2) cells; rho, too, is that of the
+    sampled cell. A wall that slips at u_s has s = 2 rho_0 u_s / cs2; along n, and along an axis in
+    which the links of this wall are not symmetric, next to other faces and bodies, u_s is u_wall,
+    so that the mass is conserved exactly. For flows whose first cell is above y+ = 5. D2Q9, D3Q15,
+    D3Q19 and D3Q27.
     [Asmuth et al. 2021, Phys. Fluids 33, 105111]
     """
 

@@ -40,11 +40,11 @@ def expected(cluster: Cluster, wall: dict) -> np.ndarray:
     fields = cluster.fields("rho", "u")
     rho, u = (np.moveaxis(fields[name], D - 2, 0) for name in ("rho", "u"))  # y first
     total = np.zeros(D)
-    for near, sampled in ((0, model.sample - 1), (-1, -model.sample)):
+    for sampled in (model.sample - 1, -model.sample):
         relative = u[sampled].reshape(-1, D) - np.array(wall.get("velocity", [0] * D))
         relative[:, 1] = 0
         speed = np.sqrt((relative**2).sum(axis=1))
-        for each, size, density in zip(relative, speed, rho[near].ravel(), strict=True):
+        for each, size, density in zip(relative, speed, rho[sampled].ravel(), strict=True):
             ratio = (model.roughness or 0.0) / model.height
             Re = max(float(size) * model.height / nu, 1e-6)
             u_tau = float(size) / float(model.law.u_plus(Re, ratio))

@@ -11,7 +11,7 @@ from mpilbm.core.errors import CaseError
 from mpilbm.core.registry import make, names
 
 LATTICES = ["D2Q9", "D3Q15", "D3Q19", "D3Q27"]
-MODEL = {"name": "wall_model", "law": "spalding"}
+MODEL = {"name": "wall_model", "law": "spalding", "sample": 2}
 
 
 def channel(lattice: str, wall: dict, nu: float = 1e-3, size=(5, 8, 6), **tables) -> dict:

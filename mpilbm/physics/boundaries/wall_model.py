@@ -53,7 +53,7 @@ class WallModel(Wall):
         None, gt=0, description="height of sand grains; none: a smooth wall", examples=[0.05]
     )
     sample: int = Field(
-        2, ge=1, le=3, description="cell above the wall whose velocity the law gets, 1 at the wall"
+        3, ge=1, le=3, description="cell above the wall whose velocity the law gets, 1 at the wall"
     )
 
     declares = Capabilities(normal=True, inward=2)

@@ -73,7 +73,7 @@ def test_the_slope_at_the_wall_gives_the_same_friction(tmp_path):
 def test_a_wall_model_gives_the_friction_of_its_law(tmp_path):
     """At y+ = 2 nu U / y of the second cell, in place of the slope of U at the wall."""
     given = {"name": "guo", "value": [f"{G} + 0*t", 0, 0]}
-    model = {"name": "wall_model", "law": "log", "where": ["y-", "y+"]}
+    model = {"name": "wall_model", "law": "log", "sample": 2, "where": ["y-", "y+"]}
     found = run(tmp_path, force=given, boundary=[model])
     wall = in_wall_units(found.case, found.profiles["y"])
     assert wall.source == "from the law log at the mean of U"

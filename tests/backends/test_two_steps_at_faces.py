@@ -98,7 +98,7 @@ CASES = {
     "wall models": at_faces(
         [sides("wall_model", "y-", law="spalding", sample=3, roughness=0.1),
          sides("wall_model", "y+", "z-", "z+", law="power", velocity=[0.03, 0, 0])],
-        (20, 10, 9),
+        (20, 10, 12),
     ),
     "grad": at_faces([inlet("x-"), outlet("x+", "grad", source="neighbours")], (20, 9, 7)),
     "jump": at_faces(

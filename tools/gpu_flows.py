@@ -78,10 +78,13 @@ def flows():
     for k, name in enumerate(name for name, one in declares.items() if not one.in_cells):
         layout = ("ab", "aa", "esopull", "moments", "indirect")[k % 5]
         case = tables("D3Q19", D3Q19, "ball", layout)
-        given = "velocity" in find("boundaries", name).model_fields
+        fields = find("boundaries", name).model_fields
+        needed = {key: of.examples[0] for key, of in fields.items() if of.is_required()}
+        given = "velocity" in fields
+        more = needed | ({"velocity": [0, 0, 0.02]} if given else {})
         ends = [
             {"name": "zou_he", "where": ["z-"], "velocity": inlet},
-            {"name": name, "where": ["z+"]} | ({"velocity": [0, 0, 0.02]} if given else {}),
+            {"name": name, "where": ["z+"]} | more,
         ]
         if find("boundaries", name).declares.beyond is Beyond.OPPOSITE_FACE:
             case["domain"]["periodic"][2] = True

@@ -8,6 +8,7 @@ from itertools import product
 from math import inf, pi, prod, sqrt
 
 from mpilbm.case.checks import from_objects, given_speeds, norm, problems_with
+from mpilbm.case.driving import forced_channel
 from mpilbm.case.model import Case
 from mpilbm.case.scalars import given_values, viscosity_at_centre
 from mpilbm.case.starts import CROSSINGS, late_ramps, stopped_starts, sudden_starts
@@ -16,7 +17,9 @@ from mpilbm.core.units import mach, tau_from_viscosity
 from mpilbm.model.findings import NOTE, SERIOUS, WARNING, Finding
 from mpilbm.model.limits import SEVERITY, judge_mach, judge_tau
 from mpilbm.physics.boundaries import Boundary
+from mpilbm.physics.boundaries.wall_model import WallModel
 from mpilbm.physics.boundary_capabilities import FaceFlow, Reads
+from mpilbm.physics.wall_laws import VISCOUS
 
 LOST = 2**12  # a relative change per step below 1 / LOST does not change a number with 11 bits
 USUAL_SPEED = 0.05  # if the case gives none
@@ -119,7 +122,8 @@ def density_at_walls(case: Case) -> Iterator[Finding]:
     (momentum,) = case.fluids[0].collision.velocity([1.0], far)
     error = momentum - 1
     for key, each, _ in case.conditions() if case.single_fluid and abs(error) >= SMALL else ():
-        if each.wall_velocity is not None and not each.capabilities.uses_distance:
+        local = each.capabilities.uses_distance or each.capabilities.reads is Reads.CELL
+        if each.wall_velocity is not None and not local:
             text = (
                 f"the wall moves fluid of the density 1: the speed of fluid of density {far:g} "
                 f"next to it has an error of {error:+.1%}; use densities close to 1, or the "
@@ -174,6 +178,18 @@ def flow_along_walls(case: Case) -> Iterator[Finding]:
                         "equilibrium or full_way with this velocity"
                     )
                     yield Finding(WARNING, f"boundary.{k}.velocity", text)
+
+
+def needless_wall_models(case: Case) -> Iterator[Finding]:
+    """Wall models of a channel whose cells resolve the viscous sublayer."""
+    channel = forced_channel(case)
+    for k, boundary in enumerate(case.boundaries):
+        if isinstance(boundary, WallModel) and channel and channel.first_y_plus <= VISCOUS:
+            text = (
+                f"y+ of the first cell is {channel.first_y_plus:.2g}; up to {VISCOUS} the cells "
+                "resolve the viscous sublayer, and a wall law is less accurate; use bounce_back"
+            )
+            yield Finding(WARNING, f"boundary.{k}", text)
 
 
 def undamped_sound(case: Case) -> Iterator[Finding]:
@@ -303,6 +319,7 @@ CHECKS = (
     density_at_walls,
     flow_through_walls,
     flow_along_walls,
+    needless_wall_models,
     undamped_sound,
     sudden_starts,
     stopped_starts,

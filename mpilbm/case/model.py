@@ -84,8 +84,8 @@ class Fluid(Parameters):
     initial: InitialFields
 
     def arguments(self, lattice: Lattice) -> dict[str, float]:
-        """The numeric arguments of its kernels by name: the rates of its collision."""
-        return self.collision.arguments(self.viscosity, lattice)
+        """The numeric arguments of its kernels by name: viscosity and rates of its collision."""
+        return self.collision.arguments(self.viscosity, lattice) | {"viscosity": self.viscosity}
 
 
 class BoundedLattice(Parameters):

@@ -238,6 +238,11 @@ class BoundaryCell(CellView):
     def cs(self) -> Expr:
         return sqrt(self.lattice.cs2)
 
+    @property
+    def viscosity(self) -> Symbol:
+        """The viscosity of the fluid, an argument of the kernel."""
+        return self._kernel.argument("viscosity", "real")
+
     @cached_property
     def state(self) -> dict[str, Symbol]:
         names = self._boundary.state(self.lattice)

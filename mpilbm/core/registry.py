@@ -35,6 +35,7 @@ PACKAGES = {  # kind -> the package whose modules register its classes
     "closures": "physics.closures",
     "forcing": "physics.forcing",
     "shapes": "solids.shapes",
+    "wall_laws": "physics.wall_laws",
     "boundaries": "physics.boundaries",
     "couplings": "physics.couplings",
     "scalar_lattices": "physics.lattices",

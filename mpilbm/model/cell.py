@@ -53,6 +53,10 @@ class Cell(Flow, Protocol):
         """The speed of sound."""
 
     @property
+    def viscosity(self) -> Expression:
+        """The kinematic viscosity of the fluid, as given in the case."""
+
+    @property
     def values(self) -> Mapping[str, Expression]:
         """The given values by name, at the cell's centre."""
 

@@ -95,6 +95,11 @@ CASES = {
         body=[FILLED, block([2, 9, 8], [6, 14, 12]), block([30, 3, 0], [36, 9, 5])],
         collision=CLOSED,
     ),
+    "wall models": at_faces(
+        [sides("wall_model", "y-", law="spalding", sample=3, roughness=0.1),
+         sides("wall_model", "y+", "z-", "z+", law="power", velocity=[0.03, 0, 0])],
+        (20, 10, 12),
+    ),
     "grad": at_faces([inlet("x-"), outlet("x+", "grad", source="neighbours")], (20, 9, 7)),
     "jump": at_faces(
         [sides("pressure_jump", "y-", "y+", rho_jump=0.01), sides("bounce_back", "z-", "z+")],

@@ -4,7 +4,7 @@ from typing import Literal, get_args, get_origin
 
 from mpilbm.core.errors import CaseError
 from mpilbm.core.registry import find
-from support.outputs_cases import BODY, make_case
+from support.outputs_cases import BODY, THREE, make_case
 
 KEYS: dict[str, dict] = {
     "box": {"from": [0, 0, 0], "to": [2, 2, 2]},
@@ -15,7 +15,11 @@ KEYS: dict[str, dict] = {
     "probe": {"points": [[1, 1, 1]]},
 }
 SCALAR = [{"label": "T", "diffusivity": 0.1}]
-NEEDED: list[dict] = [{}, {"body": BODY}, {"scalar": SCALAR}]  # some outputs need a table
+WALLS = {
+    "domain": {"size": list(THREE), "periodic": [True, False, True]},
+    "boundary": [{"name": "wall_model", "law": "spalding", "where": ["y-", "y+"]}],
+}
+NEEDED: list[dict] = [{}, {"body": BODY}, {"scalar": SCALAR}, WALLS]  # some need other tables
 
 
 def output_of(name, every=2):

@@ -19,11 +19,14 @@ def on_faces() -> list[str]:
 
 
 def table(name: str, *faces: str, D: int, **given) -> dict:
-    """A [[boundary]] table; it has a velocity if a value is required and `given` has none."""
+    """A [[boundary]] table with its required keys, and a velocity if that or a density must be."""
+    cls = find("boundaries", name)
+    needed = {key: of.examples[0] for key, of in cls.model_fields.items() if of.is_required()}
+    given = needed | given
     try:
-        find("boundaries", name)(**given)
+        cls(**given)
     except ValidationError:
-        given = {"velocity": [0.01, 0.02, 0.03][:D]}
+        given |= {"velocity": [0.01, 0.02, 0.03][:D]}
     return {"name": name, "where": list(faces)} | given
 
 

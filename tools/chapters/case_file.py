@@ -35,6 +35,7 @@ KIND_TITLES = {
     "closures": "closure",
     "forcing": "force",
     "shapes": "shape",
+    "wall_laws": "wall law",
     "boundaries": "boundary",
     "couplings": "coupling",
     "scalar_lattices": "lattice of a scalar",

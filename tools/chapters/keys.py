@@ -121,6 +121,7 @@ UNITS = {
     "index": "1",
     "exponent": "1",
     "Carreau.a": "1",
+    "sample": "cells",
     **dict.fromkeys(("device", "platform", "order", "threads"), "1"),
     **dict.fromkeys(("G", "a", "kappa", "gamma"), "lattice units"),
 }

@@ -80,12 +80,16 @@ def power_of_two_less_one(x: Any) -> Any:
 
 
 def largest(*values: Any) -> Any:
-    """The largest value."""
+    """The largest value, of arrays in each place."""
+    if any(isinstance(value, np.ndarray) for value in values):
+        return reduce(np.maximum, values)
     return max(values) if _numbers(*values) else _symbolic("Max", *values)
 
 
 def smallest(*values: Any) -> Any:
-    """The smallest value."""
+    """The smallest value, of arrays in each place."""
+    if any(isinstance(value, np.ndarray) for value in values):
+        return reduce(np.minimum, values)
     return min(values) if _numbers(*values) else _symbolic("Min", *values)
 
 

@@ -23,7 +23,9 @@ from mpilbm.core.units import (
 )
 from mpilbm.model.findings import NOTE, SERIOUS, WARNING, Finding
 from mpilbm.model.limits import Usable, of_fluid
-from mpilbm.solids.surfaces.findings import VISCOUS
+from mpilbm.physics.boundaries.wall_model import WallModel
+from mpilbm.physics.wall_laws import VISCOUS
+from mpilbm.solids.surfaces.findings import y_plus
 
 COLOURS = {"good": "green", "fair": "yellow", "poor": "red", "": ""}
 SEVERITIES = {SERIOUS: "red", WARNING: "yellow", NOTE: ""}
@@ -100,7 +102,7 @@ def fluid_lines(case: Case, fluid: Fluid, speed: float, source: str, usable: Usa
     lines += [*rheology_lines(case, fluid, speed), judged["tau"]]
     for name, rate in fluid.collision.rates(fluid.viscosity, case.lattice).items():
         lines.append(Line(name, f"{float(rate):.6g}", fluid.collision.name))
-    lines += wall_lines(case)
+    lines += wall_lines(case, speed)
     if not speed:
         return [*lines, Line("speed", "none is given", "Mach and Reynolds number unknown")]
     lines.append(Line("speed", f"{speed:.4g}", f"cells per step, {source}"))
@@ -129,18 +131,36 @@ def rheology_lines(case: Case, fluid: Fluid, speed: float) -> list[Line]:
     return lines
 
 
-def wall_lines(case: Case) -> list[Line]:
-    """u_tau, Re_tau and y+ of the first cell of a channel that a constant force drives."""
-    channel = forced_channel(case)
-    if channel is None:
+def wall_lines(case: Case, speed: float) -> list[Line]:
+    """u_tau, Re_tau and y+ of the first cell of a channel that a constant force drives.
+
+    In other flows y+ at faces with a wall model, of a flat plate as long as the box.
+    """
+    models = [each for each in case.boundaries if isinstance(each, WallModel)]
+    channel, what = forced_channel(case), "y+ of the first cell"
+    if channel is not None:
+        return [
+            Line("u_tau", f"{channel.u_tau:.4g}", "cells per step, from the driving force"),
+            Line("Re_tau", f"{channel.re_tau:.4g}", f"u_tau h / nu, h = {channel.h:g} cells"),
+            Line(
+                what, f"{channel.first_y_plus:.3g}", *resolved(channel.first_y_plus, bool(models))
+            ),
+        ]
+    if not models or not speed:
         return []
-    coarse = channel.first_y_plus > VISCOUS
-    note = f"above {VISCOUS}: the viscous sublayer is not resolved" if coarse else ""
-    return [
-        Line("u_tau", f"{channel.u_tau:.4g}", "cells per step, from the driving force"),
-        Line("Re_tau", f"{channel.re_tau:.4g}", f"u_tau h / nu, h = {channel.h:g} cells"),
-        Line("y+ of the first cell", f"{channel.first_y_plus:.3g}", note, "fair" if coarse else ""),
-    ]
+    length = max(case.domain.size)
+    value = y_plus(speed, length, case.fluids[0].viscosity)
+    note, level = resolved(value, True)
+    return [Line(what, f"about {value:.2g}", f"at a plate of {length} cells; {note}", level)]
+
+
+def resolved(first: float, modelled: bool) -> tuple[str, str]:
+    """A verdict on y+ of the first cell, and its level; `modelled`: with a wall model."""
+    if first <= VISCOUS:
+        return (f"up to {VISCOUS}: wall_model is not needed", "fair") if modelled else ("", "")
+    if modelled:
+        return f"above {VISCOUS}: wall_model gives the stress", "good"
+    return f"above {VISCOUS}: the viscous sublayer is not resolved; use wall_model", "fair"
 
 
 def _reynolds_line(case: Case, fluid: Fluid, speed: float) -> Line:

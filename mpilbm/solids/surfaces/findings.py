@@ -9,6 +9,7 @@ from mpilbm.core.units import counted
 from mpilbm.model.box import Domain
 from mpilbm.model.case import Case
 from mpilbm.model.findings import NOTE, SERIOUS, WARNING, Finding
+from mpilbm.physics.wall_laws import VISCOUS
 from mpilbm.solids.periodic_images import LONGEST
 from mpilbm.solids.shapes import Corners, Flow
 from mpilbm.solids.surfaces.examine import THIN, Parts, Place
@@ -18,7 +19,6 @@ MOSTLY = 0.1
 COARSE = 8  # cells across the smallest side
 BLOCKED = 0.05  # share of the cross-section above which results usually need a correction
 BESIDE = 0.5  # cells from a free-slip face to a sheet
-VISCOUS = 5  # y+ at the edge of the viscous sublayer
 TURBULENT = 5e5  # Reynolds number of transition at a flat plate
 MOST = 2  # boxes; a body that is longer along all axes is refused
 METRES = {"m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6, "in": 0.0254, "ft": 0.3048}

@@ -11,7 +11,10 @@ The chapters are the Markdown files of this folder, installed with the program, 
 LAYERS = (  # (folders and top-level modules, what they are)
     ("core", "errors, registry, units, quantities, formulas; files of the user, caches, processes"),
     ("model", "what lower layers use of a case; measured limits of accuracy and stability"),
-    ("physics", "lattices, equilibria, collisions, closures, forcing, boundaries, couplings"),
+    (
+        "physics",
+        "lattices, equilibria, collisions, closures, forcing, boundaries, wall laws, couplings",
+    ),
     ("layouts", "how populations lie in memory"),
     ("parallel", "ranks, slabs, launchers, collective agreement"),
     (

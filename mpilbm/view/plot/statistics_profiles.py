@@ -2,9 +2,10 @@
 
     y+ = y u_tau / nu,  U+ = (U - U_wall) / u_tau,  stresses <u_a' u_b'> / u_tau^2
 
-y is the distance from the wall. u_tau follows from the driving force of a channel, otherwise from
-the slope of the mean velocity at the wall, u_tau^2 = nu |dU/dy|, which needs cells in the viscous
-sublayer. The halves of a channel between two walls that move alike are averaged.
+y is the distance from the wall. u_tau follows from the driving force of a channel, otherwise at a
+wall model from its law at the mean velocity, and at other walls from the slope of the mean velocity
+at the wall, u_tau^2 = nu |dU/dy|, which needs cells in the viscous sublayer. The halves of a
+channel between two walls that move alike are averaged.
 
 A reference is a CSV file (comment lines begin with #) with a column `yplus` and some of `Uplus`,
 `uu`, `vv`, `ww`, `uv`: along the flow, normal to the wall, and in the third direction.
@@ -20,6 +21,7 @@ from mpilbm.case.case import Case
 from mpilbm.case.driving import ForcedChannel, WallAt, forced_channel, walls_across
 from mpilbm.core.errors import CommandError
 from mpilbm.core.units import VELOCITY, Units
+from mpilbm.physics.boundaries.wall_model import WallModel, model_at
 from mpilbm.view.plot import COLOURS, panels, plain_logarithms
 from mpilbm.view.plot.profiles import cited, interpolate, read_reference
 from mpilbm.view.results import Run
@@ -75,7 +77,7 @@ def in_wall_units(case: Case, profile: Profile) -> WallProfile | None:
     y, columns = _from_the_wall(profile, walls, along, third)
     columns["U"] = columns["U"] * (-1 if columns["U"].mean() < 0 else 1)
     nu = case.fluids[0].viscosity
-    u_tau, source = _friction(channel, y, columns["U"], nu)
+    u_tau, source = _friction(channel, y, columns["U"], nu, model_at(case, walls[0].face))
     if not np.isfinite(u_tau) or u_tau <= 0:
         return None
     size = float(case.domain.size[profile.axis])
@@ -128,11 +130,14 @@ def _side(
 
 
 def _friction(
-    channel: ForcedChannel | None, y: np.ndarray, u: np.ndarray, nu: float
+    channel: ForcedChannel | None, y: np.ndarray, u: np.ndarray, nu: float, model: WallModel | None
 ) -> tuple[float, str]:
-    """u_tau and where it is from."""
+    """u_tau and where it is from; `model`: that of the wall, if it has one."""
     if channel is not None:
         return channel.u_tau, "from the driving force"
+    if model is not None and len(u) >= model.sample:
+        speed = np.abs(u[model.sample - 1 : model.sample])
+        return float(model.u_tau(speed, nu)[0]), f"from the law {model.law.name} at the mean of U"
     if len(y) < 2:
         return float("nan"), ""
     (a, b), (first, second) = y[:2], u[:2]

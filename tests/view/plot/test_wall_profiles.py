@@ -70,6 +70,16 @@ def test_the_slope_at_the_wall_gives_the_same_friction(tmp_path):
     assert wall.u_tau == pytest.approx((G * N / 2) ** 0.5, rel=0.01)
 
 
+def test_a_wall_model_gives_the_friction_of_its_law(tmp_path):
+    """At y+ = 2 nu U / y of the second cell, in place of the slope of U at the wall."""
+    given = {"name": "guo", "value": [f"{G} + 0*t", 0, 0]}
+    model = {"name": "wall_model", "law": "log", "sample": 2, "where": ["y-", "y+"]}
+    found = run(tmp_path, force=given, boundary=[model])
+    wall = in_wall_units(found.case, found.profiles["y"])
+    assert wall.source == "from the law log at the mean of U"
+    assert wall.u_tau == pytest.approx((G * (N - 1.5) / 2) ** 0.5, rel=0.005)
+
+
 def test_a_mirror_and_one_wall_are_a_channel_of_the_whole_height():
     sides = [{"name": "bounce_back", "where": ["y+"]}, {"name": "free_slip", "where": ["y-"]}]
     channel = forced_channel(parse_case(CHANNEL | {"boundary": sides}, "channel.toml"))

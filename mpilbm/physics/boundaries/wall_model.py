@@ -1,0 +1,165 @@
+"""A wall model: the stress of a wall law at a half-way wall, for turbulence on coarse grids."""
+
+from dataclasses import replace
+from fractions import Fraction
+from math import lcm
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from mpilbm.core.formulas.trees import largest, sqrt
+from mpilbm.core.formulas.values import Given
+from mpilbm.core.quantity import LENGTH
+from mpilbm.core.registry import Choice, find, names, register
+from mpilbm.model.case import Case
+from mpilbm.model.cell import Cell
+from mpilbm.model.expressions import Expression, Vector
+from mpilbm.physics.boundaries.wall import Wall
+from mpilbm.physics.boundary_capabilities import Capabilities
+from mpilbm.physics.equilibria import dot
+from mpilbm.physics.wall_laws import WallLaw
+
+Floats = NDArray[np.float64]
+
+LEAST = 1e-6  # of Re_y, below which every law is laminar
+
+
+@register("boundaries", "wall_model")
+class WallModel(Wall):
+    """Half-way wall with the stress rho u_tau^2 of a wall law, by inverse momentum exchange.
+
+        f_i = f_out_opp(i) + w_i c_i . s,    c_i . n > 0, n inward normal
+
+    Without s this is a wall at rest, which returns the momentum 2 sum_i c_i f_out_opp(i). The
+    vector s lies along the wall, s_a = (T_a - 2 sum_i c_ia f_out_opp(i)) / sum_i w_i c_ia^2, so
+    that the links of the cell give exactly the momentum T to the fluid:
+
+        T = -rho u_tau^2 u_r / |u_r|,    u_r = u(x + (sample - 1) n) - u_wall along the wall
+
+    u_tau follows from `law` at |u_r| and the height (sample - 1/2) cells; rho, too, is that of the
+    sampled cell. A wall that slips at u_s has s = 2 rho_0 u_s / cs2; along n, and along an axis in
+    which the links of this wall are not symmetric, next to other faces and bodies, u_s is u_wall,
+    so that the mass is conserved exactly. For flows whose first cell is above y+ = 5. D2Q9, D3Q15,
+    D3Q19 and D3Q27.
+    [Asmuth et al. 2021, Phys. Fluids 33, 105111]
+    """
+
+    law: Annotated[WallLaw, Choice("wall_laws", name_alone=True)] = Field(
+        description="wall law", examples=["spalding"]
+    )
+    roughness: Annotated[float | None, LENGTH] = Field(
+        None, gt=0, description="height of sand grains; none: a smooth wall", examples=[0.05]
+    )
+    sample: int = Field(
+        3, ge=1, le=3, description="cell above the wall whose velocity the law gets, 1 at the wall"
+    )
+
+    declares = Capabilities(normal=True, inward=2)
+    lattices = ("D2Q9", "D3Q15", "D3Q19", "D3Q27")
+    numbers = ("roughness",)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """As declared, with the cells inwards that `sample` needs."""
+        return replace(self.declares, inward=self.sample - 1)
+
+    @property
+    def height(self) -> float:
+        """The distance of the sampled velocity from the wall."""
+        return self.sample - 0.5
+
+    def u_tau(self, speed: Floats, viscosity: float) -> Floats:
+        """The friction velocity at sampled speeds along the wall."""
+        Re = np.maximum(speed * self.height / viscosity, LEAST)
+        return speed / self.law.u_plus(Re, (self.roughness or 0.0) / self.height)
+
+    def values(self) -> dict[str, Given]:
+        """The components of the wall's velocity, and the roughness, if they are given."""
+        return super().values() | ({} if self.roughness is None else {"roughness": self.roughness})
+
+    def problems(self, case: Case) -> list[str]:
+        """Errors, also: no constant viscosity, boxes that are too thin, roughness."""
+        found = super().problems(case)
+        closure = case.fluids[0].collision.closure
+        if case.coupling is not None:
+            found.append("found with a [coupling]; allowed: one fluid; use bounce_back")
+        elif case.fluids[0].formula or (closure and closure.limits()):
+            found.append(
+                "found with a viscosity that differs from cell to cell; wall laws hold for a "
+                "constant one (with a closure that adds an eddy viscosity); use bounce_back"
+            )
+        for face in self.where:
+            axis = "xyz".index(face[0])
+            if axis >= case.dimensions:
+                continue
+            if case.domain.size[axis] < self.sample:
+                found.append(
+                    f"sample: found {self.sample} at {face}; the box has "
+                    f"{case.domain.size[axis]} cells along {face[0]}; lower it"
+                )
+        if self.roughness is not None:
+            found += self._refused_roughness(self.roughness)
+        return found
+
+    def _refused_roughness(self, roughness: float) -> list[str]:
+        if not self.law.rough:
+            rough = ", ".join(name for name in names("wall_laws") if find("wall_laws", name).rough)
+            return [
+                f"roughness: the law '{self.law.name}' has none; allowed: {rough}; or remove it"
+            ]
+        if roughness >= self.height:
+            return [
+                f"roughness: found {roughness:g}; allowed: less than the height of the sampled "
+                f"velocity, {self.height:g} cells; raise sample, or use larger cells"
+            ]
+        return []
+
+    def incoming(self, cell: Cell) -> dict[int, Expression]:
+        """The outgoing population of the same link, plus that of the stress."""
+        lattice, n = cell.lattice, cell.normal
+        links = [i for i, c in enumerate(lattice.c) if dot(c, n) > 0]
+        wall = self._wall_velocity(cell)
+        force, s = self._force(cell, wall), [2 * u / lattice.cs2 for u in wall]
+        for a in (a for a in range(lattice.D) if not n[a]):
+            s[a] = cell.let(f"s_{a}", self._slipping(cell, links, a, force[a], s[a]))
+        return {i: cell.left[lattice.opp[i]] + lattice.w[i] * dot(lattice.c[i], s) for i in links}
+
+    def _slipping(
+        self, cell: Cell, links: list[int], a: int, force: Expression, still: Expression
+    ) -> Expression:
+        """s_a that gives the force along axis a; `still` where the own links are not symmetric."""
+        lattice = cell.lattice
+        c = {i: lattice.c[i][a] for i in links if lattice.c[i][a]}
+        whole = lcm(*(w.denominator for w in lattice.w))
+        back = sum(cell.owns(i, 2 * c[i] * cell.left[lattice.opp[i]], 0) for i in c)
+        weight = cell.let(f"weight_{a}", sum(cell.owns(i, lattice.w[i], 0) for i in c))
+        odd = cell.let(f"odd_{a}", sum(cell.owns(i, whole * lattice.w[i] * c[i], 0) for i in c))
+        slips = cell.below(0, weight, (force - back) / weight, 0)
+        return cell.below(odd**2, Fraction(1, 2), slips, still)
+
+    def _force(self, cell: Cell, wall: Vector) -> list[Expression]:
+        """The force T on the fluid of the cell, along the wall."""
+        flow = cell.inward(self.sample - 1) if self.sample > 1 else cell
+        along = [0 if n else u - v for n, u, v in zip(cell.normal, flow.u, wall, strict=True)]
+        along = [cell.let(f"along_{a}", u) for a, u in enumerate(along)]
+        nu, y = cell.viscosity, self.height
+        speed = cell.let("speed", sqrt(dot(along, along)))
+        Re = cell.let("Re", largest(speed * y / nu, LEAST))
+        grains = 0 if self.roughness is None else cell.values["roughness"] / y
+        u_plus = cell.let("u_plus", self.law.u_plus(Re, grains, cell.let))
+        friction = cell.let("friction", flow.rho * nu / y * Re / u_plus**2)
+        return [-friction * u for u in along]
+
+    def _wall_velocity(self, cell: Cell) -> list[Expression]:
+        """The velocity of the wall in front of the cell; zeros at rest."""
+        known = [cell.values.get(f"velocity_{axis}", 0) for axis in "xyz"[: cell.lattice.D]]
+        across = cell.lattice.c.index(cell.normal)
+        return [cell.at_wall(across, u) for u in known]
+
+
+def model_at(case: Case, face: str) -> WallModel | None:
+    """The wall model of a face; None if it has another boundary."""
+    models = (each for each in case.boundaries if isinstance(each, WallModel))
+    return next((each for each in models if face in each.where), None)

@@ -94,10 +94,11 @@ class WallModel(Wall):
             axis = "xyz".index(face[0])
             if axis >= case.dimensions:
                 continue
-            if case.domain.size[axis] < self.sample:
+            cells = case.domain.size[axis]
+            if cells < self.sample:
                 found.append(
-                    f"sample: found {self.sample} at {face}; the box has "
-                    f"{case.domain.size[axis]} cells along {face[0]}; lower it"
+                    f"sample: found {self.sample} at {face}; the box has {cells} cells along "
+                    f"{face[0]}; set sample = {cells}, or use more cells"
                 )
         if self.roughness is not None:
             found += self._refused_roughness(self.roughness)

@@ -11,7 +11,7 @@ from mpilbm.case.tables.scalars import SCALAR_LABEL
 from mpilbm.case.typed_keys import Kind, kind_at
 from mpilbm.core.files import is_number
 from mpilbm.core.printable import shown
-from mpilbm.core.registry import Choice, UnknownName
+from mpilbm.core.registry import Choice, UnknownName, names
 from mpilbm.core.units import counted
 
 if TYPE_CHECKING:
@@ -138,9 +138,11 @@ def _placeholder(hint: Any) -> str:
     """An example of a value of this type: that of the first alternative of a union that has one."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return (
-            "{…}" if any(isinstance(note, Choice) for note in inner[1:]) else _placeholder(inner[0])
-        )
+        choice = next((note for note in inner[1:] if isinstance(note, Choice)), None)
+        if choice is None:
+            return _placeholder(inner[0])
+        alone = " or ".join(f'"{name}"' for name in names(choice.kind) if choice.name_alone)
+        return alone or "{…}"
     if origin in (Union, UnionType):
         return next((found for each in inner if (found := _placeholder(each)) != "{…}"), "{…}")
     return PLACEHOLDERS.get(type(inner[0]) if origin is Literal else origin or hint, "{…}")

@@ -10,7 +10,7 @@ from math import ceil, log10, pi, sqrt
 from mpilbm.case.model import Case
 from mpilbm.case.velocity_bounds import fastest
 from mpilbm.core.formulas.ramp import rise
-from mpilbm.core.formulas.values import CellValue
+from mpilbm.core.formulas.values import CellValue, has_ramp
 from mpilbm.model.findings import NOTE, WARNING, Finding
 from mpilbm.physics.boundaries import Driven
 from mpilbm.physics.boundary_capabilities import FaceFlow
@@ -84,8 +84,9 @@ def sudden_starts(case: Case) -> Iterator[Finding]:
         return
     steps = ramp_for(case)
     for key, boundary in inlets(case):
-        given = (CellValue("u", u, case.dimensions) for u in boundary.velocity or ())
-        if any(value.timed for value in given) or not (boundary.ramp or case.bodies):
+        given = boundary.velocity or ()
+        changes = any(not has_ramp(u) or CellValue("u", u, case.dimensions).timed for u in given)
+        if changes or not (boundary.ramp or case.bodies):
             continue
         if not boundary.ramp:
             yield Finding(NOTE, key, _sudden(case, fastest(case, boundary)[0], steps))

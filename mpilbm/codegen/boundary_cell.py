@@ -96,12 +96,29 @@ class CellView:
         return self._fluid.model.macroscopic(self._kernel, self.left, -1)
 
     @property
+    def _flow(self) -> Model:
+        """The equations of the fluid. Raises ValueError in conditions on scalars."""
+        model = self._fluid.model
+        if not isinstance(model, Model):
+            raise ValueError(
+                f"{self._of.boundary.name} uses feq, force, velocity, momentum or inertia, which "
+                "cells of a fluid have; a condition on a scalar uses the density and populations"
+            )
+        return model
+
+    @property
     def density(self) -> Expression:
         return self._macroscopic.density
 
     @property
     def rho(self) -> Expression:
         return self._macroscopic.rho
+
+    @property
+    def inertia(self) -> Expression:
+        """The momentum per volume of the outgoing populations divided by u: rho, or rho_0 = 1."""
+        (inverse,) = self._flow.collision.velocity([1], self.rho)
+        return 1 / sympify(inverse)
 
     @property
     def u(self) -> Vector:
@@ -261,17 +278,6 @@ class BoundaryCell(CellView):
         if k not in self._inwards:
             self._inwards[k] = CellView(self._kernel.inwards(k), self._of)
         return self._inwards[k]
-
-    @property
-    def _flow(self) -> Model:
-        """The equations of the fluid. Raises ValueError in conditions on scalars."""
-        model = self._fluid.model
-        if not isinstance(model, Model):
-            raise ValueError(
-                f"{self._boundary.name} uses feq, force, velocity or momentum, which cells of a "
-                "fluid have; a condition on a scalar uses the density and the populations"
-            )
-        return model
 
     def feq(self, density: Expression, rho: Expression, u: Vector) -> list[Expression]:
         return self._flow.collision.feq(self.lattice, density, rho, u)

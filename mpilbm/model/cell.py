@@ -37,6 +37,10 @@ class Flow(Protocol):
         """The density of the outgoing populations."""
 
     @property
+    def inertia(self) -> Expression:
+        """Their momentum per volume divided by u: rho; rho_0 = 1 if the equilibrium says so."""
+
+    @property
     def u(self) -> Vector:
         """The velocity of the outgoing populations."""
 

@@ -27,6 +27,7 @@ import numpy as np
 
 from mpilbm.core.formulas.parser import Formula
 from mpilbm.core.formulas.trees import numeric
+from mpilbm.core.formulas.values import unramped
 from mpilbm.core.units import mach, reynolds, tau_from_viscosity
 from mpilbm.model.case import Case, Fluid
 from mpilbm.model.collision_label import label_of
@@ -297,8 +298,7 @@ def flows(case: Case) -> tuple[str, ...]:
     """Return the flows of judge_stability that are similar to the case, from its boundaries."""
     faces = case.boundaries
     through = [face for face in faces if face.face_flow.crosses and not _slides(case, face)]
-    walls = [face for face in faces if face not in through]
-    walls += [body.boundary for body in case.bodies]
+    walls = [f for f in faces if f not in through] + [body.boundary for body in case.bodies]
     velocities = (getattr(wall, "velocity", None) or () for wall in walls)
     moving = [velocity for velocity in velocities if any(velocity)]
     inflows = [getattr(face, "velocity", None) for face in through]
@@ -322,6 +322,7 @@ def _slides(case: Case, face: "Boundary") -> bool:
 
 def _sampled(case: Case, value: Any) -> Any:
     """Numbers of a given value: those of an array or a file, or some of a formula."""
+    value = unramped(value)
     if not isinstance(value, str):
         return value if isinstance(value, int | float) else getattr(value, "values", 0)
     shares = np.arange(1, SAMPLES + 1) * sqrt(2) % 1

@@ -10,12 +10,12 @@ from pydantic import Field
 
 from mpilbm.case.case import Case
 from mpilbm.case.model import Scalar
-from mpilbm.case.tables import Label
-from mpilbm.core.quantity import AREA, LENGTH
-from mpilbm.core.registry import Parameters, register
+from mpilbm.core.quantity import LENGTH
+from mpilbm.core.registry import register
 from mpilbm.outputs import Context
 from mpilbm.outputs.core.scheduled import Scheduled
 from mpilbm.outputs.core.tables import TableWriter
+from mpilbm.outputs.nusselt_bodies import BodyNumber
 from mpilbm.parallel import on_root
 from mpilbm.physics.lattices import AXES
 from mpilbm.physics.scalars.boundaries import ScalarBoundary
@@ -24,46 +24,6 @@ from mpilbm.storage.csv_log import Rows
 
 VALUE_BYTES, MORE = 26, 12  # of a number in a row; columns besides those of faces and bodies
 LINK_BYTES = 64  # of a cell next to a face, with its links
-
-
-class BodyNumber(Parameters):
-    """The Nusselt number of a body: `nusselt_<label>` = rate length / (area D difference)."""
-
-    label: Label = Field(description="label of the body", examples=["ball"])
-    length: Annotated[float, LENGTH] = Field(
-        gt=0, description="length of Nu, such as the diameter", examples=[20]
-    )
-    area: Annotated[float | None, AREA] = Field(
-        None, gt=0, description="3D: the surface of the body in the fluid", examples=[1256]
-    )
-    perimeter: Annotated[float | None, LENGTH] = Field(
-        None, gt=0, description="2D: its length in place of an area", examples=[62.8]
-    )
-    difference: float | None = Field(
-        None,
-        description="value of the body - value of the fluid far away; without it: that of the "
-        "output",
-        examples=[1.0],
-    )
-
-    def problems(self, case: Case, scalar: int) -> list[str]:
-        """An unknown body, one whose flux is not known, and a surface of another dimension."""
-        labels = [body.label for body in case.bodies]
-        if self.label not in labels:
-            return [f"found '{self.label}'; allowed: {', '.join(labels) or 'none'}"]
-        if case.scalars[scalar].bodies[labels.index(self.label)].conducts:
-            return [f"'{self.label}' conducts the scalar: its flux is not known; remove it here"]
-        needed, other = ("area", "perimeter")[:: 1 if case.dimensions == 3 else -1]
-        if getattr(self, needed) is None or getattr(self, other) is not None:
-            return [f"'{self.label}': in {case.dimensions}D give {needed}, and not {other}"]
-        if self.difference == 0:
-            return [f"'{self.label}': difference is 0, so that Nu is not defined; give another"]
-        return []
-
-    def number(self, rate: float, scales: "Scales") -> float:
-        """Nu of a flux into the fluid."""
-        surface, difference = self.area or self.perimeter, self.difference or scales.difference
-        return rate * self.length / ((surface or nan) * scales.diffusivity * difference)
 
 
 @register("outputs", "nusselt")
@@ -344,7 +304,10 @@ class NusseltWriter(TableWriter):
         inwards = [by_name[f"flux_{face}"] * (1 if face[1] == "-" else -1) for face in self.faces]
         of_flux = [flux / scales.unit for flux in (*inwards, by_name["volume"])]
         supplied = scales.unit * scales.difference / self.case.domain.size[scales.axis]
-        of_bodies = [each.number(by_name[f"rate_{each.label}"], scales) for each in self.bodies]
+        of_bodies = [
+            each.number(by_name[f"rate_{each.label}"], scales.diffusivity, scales.difference)
+            for each in self.bodies
+        ]
         return [*of_flux, dissipation / supplied if supplied else nan, *of_bodies]
 
     def _in_si(self, step: int, fluxes: np.ndarray) -> list[float]:

@@ -8,16 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.case.case import Case
+from mpilbm.core.errors import CaseError
 from mpilbm.core.formulas.trees import numeric
-from mpilbm.core.formulas.values import CellValue, Given
+from mpilbm.core.formulas.values import CellValue, Given, unramped
 from mpilbm.core.registry import register
 from mpilbm.core.units import PRESSURE, VELOCITY, Dimension
 from mpilbm.outputs import Context, Output
 from mpilbm.outputs.core.averages import average, last_half
 from mpilbm.outputs.core.tables import TableWriter
 from mpilbm.parallel import on_root, together
+from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries.wall_model import WallModel
 from mpilbm.physics.lattices import AXES
+from mpilbm.solids import Flags
 from mpilbm.solver.fields.point_fields import PointFields, point_bytes, point_roles
 from mpilbm.storage.csv_log import Rows
 
@@ -44,16 +47,33 @@ class WallFace(NamedTuple):
         """The numbers of the axes along the wall."""
         return [a for a in range(D) if a != self.axis]
 
-    def nodes(self, case: Case, begin: int, end: int) -> Ints:
-        """The sampled cells in planes begin..end of the box, (n, 3): plane, row and x, sorted."""
-        size, sample = case.domain.size, self.boundary.sample
+    def nodes(self, case: Case, begin: int, end: int, k: int = 1) -> Ints:
+        """The k-th cells from the wall in planes begin..end of the box, (n, 3).
+
+        Plane, row and x; sorted.
+        """
+        size = case.domain.size
         along = [np.arange(n) for n in size]
-        place = sample - 1 if self.name[1] == "-" else size[self.axis] - sample
+        place = k - 1 if self.name[1] == "-" else size[self.axis] - k
         along[self.axis] = np.array([place])
         along[-1] = along[-1][(along[-1] >= begin) & (along[-1] < end)]
         mesh = [each.reshape(-1) for each in np.meshgrid(*reversed(along), indexing="ij")]
         rows = [np.zeros_like(mesh[0])] if case.dimensions == 2 else []
         return np.stack([mesh[0], *rows, *mesh[1:]], axis=1)
+
+    def sampled(self, case: Case, slab: Slab, solid: Flags) -> tuple[Ints, Ints]:
+        """The fluid cells at the wall and the cells whose velocity the law gets, each (n, 3).
+
+        As in the boundary lists these are the farthest cells up to `sample` without a solid between
+        them and the wall. `solid`: the planes of the slab.
+        """
+        layers = [
+            self.nodes(case, slab.begin, slab.end, k) for k in range(1, self.boundary.sample + 1)
+        ]
+        fluid = [~solid[tuple((each - [slab.begin, 0, 0]).T)].astype(bool) for each in layers]
+        count = np.logical_and.accumulate(fluid).sum(axis=0)
+        mine = np.flatnonzero(count)
+        return layers[0][mine], np.array(layers)[count[mine] - 1, mine]
 
     def wall_velocity(self, case: Case, nodes: Ints, t: float) -> np.ndarray:
         """The velocity of the wall in front of the nodes at time t, (n, D)."""
@@ -124,7 +144,7 @@ class WallStress(Output):
 def _known(velocity: tuple[Given, ...] | str | None) -> bool:
     """Whether a velocity consists of numbers and formulas."""
     return not isinstance(velocity, str) and all(
-        isinstance(u, int | float | str) for u in velocity or ()
+        isinstance(unramped(u), int | float | str) for u in velocity or ()
     )
 
 
@@ -138,16 +158,31 @@ class WallStressWriter(TableWriter):
         super().__init__(context)
         case, slab = context.case, context.slab
         self.faces = wall_faces(case)
-        self.nodes = [each.nodes(case, slab.begin, slab.end) for each in self.faces]
-        listed = np.concatenate(self.nodes) - [slab.begin, 0, 0]
+        solid = context.solver.diagnostics.context.geometry.solid
+        found = [each.sampled(case, slab, solid) for each in self.faces]
+        self.nodes, sampled = zip(*found, strict=True)
+        listed = np.concatenate(sampled) - [slab.begin, 0, 0]
         self.points = together(
             context.comm, PointFields, context.solver.diagnostics, FIELDS, listed
         )
         ends = np.cumsum([len(each) for each in self.nodes])[:-1]
         self.places = np.split(np.arange(len(listed)), ends)
-        self.fluid = ~self.points.solid
-        self.values: list[list[float]] = []  # of all rows, on rank 0
+        cells = context.comm.gather([len(each) for each in self.nodes])
+        on_root(context.comm, self._require_fluid, cells)
+        self.steps: list[float] = []  # of all rows, on rank 0, and their values
+        self.values: list[list[float]] = []
         on_root(context.comm, self._open)
+
+    def _require_fluid(self, cells: list[list[int]]) -> None:
+        """CaseError for a face without a fluid cell."""
+        for face, count in zip(self.faces, np.sum(cells, axis=0), strict=True):
+            if not count:
+                raise CaseError(
+                    f"the face {face.name} with '{face.boundary.name}' has no fluid cell; "
+                    f"remove {face.name} from its where, or move the body that covers it",
+                    f"boundary.{self.case.boundaries.index(face.boundary)}.where",
+                    self.case.path,
+                )
 
     def columns(self) -> dict[str, tuple[str, Dimension] | None]:
         """The names of the columns, with the SI unit and dimension of those that have one."""
@@ -165,7 +200,9 @@ class WallStressWriter(TableWriter):
         path = self.context.directory / NAME
         self.rows = self.keep(Rows(path, header, self.context.first_step))
         columns = slice(2, 2 + len(self.columns()))
-        self.values = [[float(v) for v in row.split(",")[columns]] for row in self.rows.kept]
+        kept = [row.split(",") for row in self.rows.kept]
+        self.steps = [float(row[0]) for row in kept]
+        self.values = [[float(v) for v in row[columns]] for row in kept]
 
     def start(self, step: int) -> Callable[[], list[Sums] | None]:
         """Enqueue the fields of this rank's cells; the result gathers the sums. Collective."""
@@ -179,16 +216,16 @@ class WallStressWriter(TableWriter):
         for number, (face, nodes, places) in enumerate(
             zip(self.faces, self.nodes, self.places, strict=True)
         ):
-            mine = self.fluid[places]
-            at = {name: fields[name][places[mine]].astype(float) for name in FIELDS}
+            at = {name: fields[name][places].astype(float) for name in FIELDS}
             # the velocity half a step later, as in the boundary lists of the following step
-            u = at["u"] - face.wall_velocity(self.case, nodes[mine], step + 0.5)
+            u = at["u"] - face.wall_velocity(self.case, nodes, step + 0.5)
             along = u[:, face.along(self.case.dimensions)]
             speed = np.sqrt((along**2).sum(axis=1))
             u_tau = face.boundary.u_tau(speed, self.case.fluids[0].viscosity)
-            size = at["rho"] * u_tau**2 / np.where(speed > 0, speed, 1)
+            (inverse,) = self.case.fluids[0].collision.velocity([1.0], at["rho"])
+            size = u_tau**2 / inverse / np.where(speed > 0, speed, 1)
             columns = np.stack([0 * u_tau + 1, *(size * along.T), u_tau, u_tau], axis=1)
-            first = np.flatnonzero(np.diff(nodes[mine, 0], prepend=-1))
+            first = np.flatnonzero(np.diff(nodes[:, 0], prepend=-1))
             for part in np.split(columns, first)[1:]:
                 found.append((number, np.append(part[:, :-1].sum(axis=0), part[:, -1].max())))
         return found
@@ -203,6 +240,7 @@ class WallStressWriter(TableWriter):
             *stresses, u_tau = (float(each / cells) for each in sums)
             y_plus = FIRST * u_tau / nu
             values += [*stresses, u_tau, y_plus, float(FIRST * planes[:, -1].max() / nu)]
+        self.steps.append(step)
         self.values.append(values)
         row, units = [step, *values], self.case.units
         if units:
@@ -213,10 +251,11 @@ class WallStressWriter(TableWriter):
     def close(self) -> None:
         """Close the file, and report the means of u_tau and y+."""
         super().close()
-        names, rows = list(self.columns()), last_half(self.values)
+        names, half = list(self.columns()), last_half(self.steps)
+        rows, steps = self.values[half], self.steps[half]
         for face in (each.name for each in self.faces if rows):
             found = {
-                name: average([row[names.index(f"{name}_{face}")] for row in rows])
+                name: average([row[names.index(f"{name}_{face}")] for row in rows], steps)
                 for name in ("u_tau", "y_plus")
             }
             records = {name: each.record for name, each in found.items()}

@@ -72,7 +72,7 @@ class GivenValues:
 class InwardCells:
     """The k-th cells inwards of n entries, int64 (n,), and their blocked links.
 
-    A cell that is not fluid is replaced by the nearest fluid cell before it.
+    A cell that is not fluid, or that lies behind one, is replaced by the nearest fluid cell before.
     """
 
     cells: Ints
@@ -297,12 +297,12 @@ def _inward(
     shape = (slab.planes, *slab.shape[1:])
     place = np.array(np.unravel_index(cells, shape)).reshape(3, -1)
     step = np.reshape(inward_step(lattice, boundary), (3, 1))
-    found, before, replaced = [], cells, 0
+    found, before, replaced, usable = [], cells, 0, np.ones(len(cells), bool)
     for k in range(1, steps + 1):
         there = place + k * step
         inside = (there >= 0).all(axis=0) & (there < np.reshape(shape, (3, 1))).all(axis=0)
         at = np.ravel_multi_index(tuple(np.where(inside, there, place)), shape)
-        usable = inside & fluid_at(fluid, *np.divmod(at, shape[1] * shape[2]))
+        usable &= inside & fluid_at(fluid, *np.divmod(at, shape[1] * shape[2]))
         before = np.where(usable, at, before)
         replaced += int(np.count_nonzero(~usable))
         found.append(before)

@@ -48,7 +48,8 @@ def expected(cluster: Cluster, wall: dict) -> np.ndarray:
             ratio = (model.roughness or 0.0) / model.height
             Re = max(float(size) * model.height / nu, 1e-6)
             u_tau = float(size) / float(model.law.u_plus(Re, ratio))
-            total -= density * u_tau**2 * each / size
+            (inverse,) = case.fluids[0].collision.velocity([1.0], float(density))
+            total -= u_tau**2 / inverse * each / size
     return total
 
 
@@ -83,6 +84,25 @@ def test_the_momentum_does_not_depend_on_the_links(lattice):
     wall = MODEL | {"velocity": [-0.02, 0, 0.01][: int(lattice[1])]}
     found, demanded = gained(lattice, wall)
     np.testing.assert_allclose(found, demanded, rtol=1e-11)
+
+
+def test_the_momentum_of_an_incompressible_fluid_is_that_of_rho_0():
+    given = {"collision": {"name": "bgk", "equilibrium": {"name": "incompressible"}}}
+    u = ["0.05 + 0.01*sin(2*pi*x/nx)", "0.01*cos(2*pi*x/nx)"]
+    given["initial"] = {"rho": 1.2, "u": u}
+    found, demanded = gained("D2Q9", MODEL, **given)
+    np.testing.assert_allclose(found, demanded, rtol=1e-11)
+
+
+@pytest.mark.parametrize("sample", [2, 3])
+def test_no_wall_samples_the_flow_behind_a_body(sample):
+    """A plate in the second cells: the fluid below is at rest, and the wall has no stress."""
+    plate = {"name": "box", "lower": [0, 1], "upper": [5, 2]}
+    given = {"initial": {"u": ["where(y < 2, 0, 0.05)", 0]}}
+    given |= {"force": {"name": "guo", "value": ["where(y < 2, 0, 1e-5)", 0]}}
+    walls = channel("D2Q9", MODEL | {"sample": sample}, **given)
+    u = Cluster(walls | {"body": [body({"name": "bounce_back"}, "plate", **plate)]}).start().run(3)
+    np.testing.assert_array_equal(u.fields("u")["u"][0], 0)
 
 
 @pytest.mark.parametrize("lattice", ["D2Q9", "D3Q19"])
@@ -145,6 +165,8 @@ def problems(wall: dict, **tables) -> str:
 
 
 def test_mistakes_are_explained():
+    with pytest.raises(CaseError, match='law: missing; write law = "log" or "power" or "spald'):
+        parse_case(channel("D2Q9", {"name": "wall_model"}), "test.toml")
     assert "'spaldin' is not one of the wall laws" in problems({"law": "spaldin"})
     assert "roughness: the law 'power' has none; allowed: log, spalding" in problems(
         {"law": "power", "roughness": 0.1}

@@ -32,9 +32,27 @@ def test_stresses_are_what_the_fluid_loses(tmp_path):
     np.testing.assert_allclose(np.sqrt(size), u_tau, rtol=0.02)  # densities differ from 1 by 1 %
 
 
+def test_next_to_a_body_the_sample_is_the_last_fluid_cell_before_it(tmp_path):
+    """Bodies at the second and at the third cells; walls, body and force change the momentum."""
+    low = {"name": "box", "lower": [1, 1, 1], "upper": [3, 2, 3]}
+    high = {"name": "box", "lower": [1, 2, 4], "upper": [4, 3, 6]}
+    stones = [
+        {"label": label, "shape": shape, "boundary": {"name": "bounce_back"}}
+        for label, shape in (("low", low), ("high", high))
+    ]
+    tables = channel(body=stones)
+    tables["output"].append({"name": "body_forces", "every": 1})
+    found = rows(tmp_path, tables)
+    monitor = read_table(tmp_path / "monitor.csv")
+    on = sum(read_table(tmp_path / f"forces_{label}.csv")["force_x"] for label in ("low", "high"))
+    lost = PUSH[0] * (np.prod(SIZE) - 4 - 6) - np.diff(monitor["momentum_x"])
+    stress = found["stress_x_y-"] + found["stress_x_y+"]
+    np.testing.assert_allclose(AREA * stress[:-1], lost - on[:-1], rtol=1e-9)
+
+
 def test_columns_in_si_and_the_summary(tmp_path):
     units = {"cell": 0.001, "step": 0.002, "density": 1000.0}
-    tables = channel(units=units, run={"steps": 40})
+    tables = channel(units=units, run={"steps": 64})
     tables["boundary"][1]["roughness"] = "0.2 mm"
     assert parse_case(tables, "channel.toml").boundaries[1].roughness == pytest.approx(0.2)
     found = rows(tmp_path, tables)
@@ -70,3 +88,10 @@ def test_mistakes_are_explained():
     tables["boundary"] = [{"name": "bounce_back", "where": ["y-", "y+"]}]
     with pytest.raises(CaseError, match="no face has the boundary wall_model; give one"):
         parse_case(tables, "channel.toml")
+
+
+def test_a_face_without_fluid_is_refused(tmp_path):
+    cover = {"name": "box", "lower": [0, 0, 0], "upper": [5, 3, 6]}
+    tables = channel(body=[{"shape": cover, "boundary": {"name": "bounce_back"}}])
+    with pytest.raises(CaseError, match="the face y- with 'wall_model' has no fluid cell"):
+        rows(tmp_path, tables)

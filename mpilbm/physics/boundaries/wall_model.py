@@ -39,10 +39,10 @@ class WallModel(Wall):
         T = -rho u_tau^2 u_r / |u_r|,    u_r = u(x + (sample - 1) n) - u_wall along the wall
 
     u_tau follows from `law` at |u_r| and the height (sample - 1/2) cells; rho, too, is that of the
-    sampled cell. A wall that slips at u_s has s = 2 rho_0 u_s / cs2; along n, and along an axis in
-    which the links of this wall are not symmetric, next to other faces and bodies, u_s is u_wall,
-    so that the mass is conserved exactly. For flows whose first cell is above y+ = 5. D2Q9, D3Q15,
-    D3Q19 and D3Q27.
+    sampled cell, or rho_0 = 1 if momentum is rho_0 u (`incompressible`). A wall that slips at u_s
+    has s = 2 rho_0 u_s / cs2; along n, and along an axis in which the links of this wall are not
+    symmetric, next to other faces and bodies, u_s is u_wall, so that the mass is conserved exactly.
+    For flows whose first cell is above y+ = 5. D2Q9, D3Q15, D3Q19 and D3Q27.
     [Asmuth et al. 2021, Phys. Fluids 33, 105111]
     """
 
@@ -94,10 +94,11 @@ class WallModel(Wall):
             axis = "xyz".index(face[0])
             if axis >= case.dimensions:
                 continue
-            if case.domain.size[axis] < self.sample:
+            cells = case.domain.size[axis]
+            if cells < self.sample:
                 found.append(
-                    f"sample: found {self.sample} at {face}; the box has "
-                    f"{case.domain.size[axis]} cells along {face[0]}; lower it"
+                    f"sample: found {self.sample} at {face}; the box has {cells} cells along "
+                    f"{face[0]}; set sample = {cells}, or use more cells"
                 )
         if self.roughness is not None:
             found += self._refused_roughness(self.roughness)
@@ -149,7 +150,7 @@ class WallModel(Wall):
         Re = cell.let("Re", largest(speed * y / nu, LEAST))
         grains = 0 if self.roughness is None else cell.values["roughness"] / y
         u_plus = cell.let("u_plus", self.law.u_plus(Re, grains, cell.let))
-        friction = cell.let("friction", flow.rho * nu / y * Re / u_plus**2)
+        friction = cell.let("friction", flow.inertia * nu / y * Re / u_plus**2)
         return [-friction * u for u in along]
 
     def _wall_velocity(self, cell: Cell) -> list[Expression]:

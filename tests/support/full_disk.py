@@ -26,6 +26,7 @@ KINDS = {
     "spectrum": {},
     "statistics": {"write": 5},
     "surface": {},
+    "wall_stress": {},
 }
 WITH_BODY = ("body_forces", "surface", "permeability")
 
@@ -55,6 +56,10 @@ def case_of(kind, **more):
     if kind in WITH_BODY:
         shape = {"name": "sphere", "centre": [4, 3], "radius": 1.5}
         tables["body"] = [{"label": "ball", "shape": shape, "boundary": {"name": "bounce_back"}}]
+    if kind == "wall_stress":
+        wall = {"name": "wall_model", "law": "spalding", "where": ["y-", "y+"]}
+        tables |= {"boundary": [wall], "fluid": {"viscosity": 1e-4}}
+        tables["domain"]["periodic"] = [True, False]
     if kind == "nusselt":
         faces = [("y-", 1), ("y+", 0)]
         values = [{"name": "value", "where": [face], "value": v} for face, v in faces]

@@ -179,13 +179,14 @@ def test_a_profile_is_also_text(tmp_path):
     assert header == (
         "y (cells),rho,u_x (cells/step),u_y (cells/step),"
         "<u_x' u_x'> (cells^2/step^2),<u_x' u_y'> (cells^2/step^2),"
-        "<u_y' u_y'> (cells^2/step^2)"
+        "<u_y' u_y'> (cells^2/step^2),pressure (rho_0 cells^2/step^2)"
     )
     found, _ = datasets(tmp_path / "statistics_y_000000009.h5")
     table = np.array([[float(value) for value in row.split(",")] for row in rows])
     assert np.array_equal(table[:, 0], found["y"])
     assert np.array_equal(table[:, 2:4], found["u"], equal_nan=True)
-    assert np.array_equal(table[:, 4:], found["reynolds_stress"], equal_nan=True)
+    assert np.array_equal(table[:, 4:7], found["reynolds_stress"], equal_nan=True)
+    assert np.array_equal(table[:, 7], found["pressure"], equal_nan=True)
 
 
 @pytest.mark.parametrize("average", ["xy", "xz", "z"])

@@ -23,18 +23,13 @@ from math import log, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from mpilbm.core.formulas.parser import Formula
-from mpilbm.core.formulas.trees import numeric
-from mpilbm.core.formulas.values import unramped
 from mpilbm.core.units import mach, reynolds, tau_from_viscosity
 from mpilbm.model.case import Case, Fluid
 from mpilbm.model.collision_label import label_of
 from mpilbm.model.findings import NOTE, SERIOUS
+from mpilbm.model.flow_kinds import flows
 
 if TYPE_CHECKING:
-    from mpilbm.physics.boundaries import Boundary
     from mpilbm.physics.closures import Closure
     from mpilbm.physics.collisions import Collision
 
@@ -52,7 +47,6 @@ MARGIN = 0.75  # a flow is near the limit above this fraction of the largest sta
 UNMEASURED = 8  # grid Reynolds number up to which unmeasured collisions are considered stable
 SEVERITY = {"poor": SERIOUS, "fair": NOTE}  # severity of the finding for a level; good: no finding
 NEAR = 0.51  # relaxation time below which stability depends on the grid Reynolds number
-SAMPLES = 16  # points at which a formula is evaluated
 FAST = 0.3  # Mach number above which a flow is too fast
 # Densities are near 1 in lattice units, and 1000 if kg/m^3 are entered by mistake. In this range
 # the inverse and the products of densities are finite in float32.
@@ -292,44 +286,6 @@ def _changed(collision: "Collision | Closure") -> dict[str, Any]:
     usual = type(collision)(**required).model_dump(exclude={"closure"})
     found = collision.model_dump(exclude={"closure"})
     return {key: value for key, value in found.items() if value != usual.get(key)}
-
-
-def flows(case: Case) -> tuple[str, ...]:
-    """Return the flows of judge_stability that are similar to the case, from its boundaries."""
-    faces = case.boundaries
-    through = [face for face in faces if face.face_flow.crosses and not _slides(case, face)]
-    walls = [f for f in faces if f not in through] + [body.boundary for body in case.bodies]
-    velocities = (getattr(wall, "velocity", None) or () for wall in walls)
-    moving = [velocity for velocity in velocities if any(velocity)]
-    inflows = [getattr(face, "velocity", None) for face in through]
-    if case.bodies and moving and all(velocity in inflows for velocity in moving):
-        return ("road",)
-    found = ("cavity",) * bool(moving) + ("body",) * bool(through or case.bodies)
-    return found or (("walls",) if faces else ("vortex",))
-
-
-def _slides(case: Case, face: "Boundary") -> bool:
-    """Whether a face is a no-slip wall that moves along itself: its velocity across it is 0.
-
-    Formulas are evaluated at SAMPLES points and times; a function that is no formula counts as 0.
-    """
-    velocity = face.wall_velocity
-    if velocity is None:
-        return False
-    across = (velocity["xyz".index(name[0])] for name in face.where)
-    return not any(np.any(_sampled(case, u)) for u in across)
-
-
-def _sampled(case: Case, value: Any) -> Any:
-    """Numbers of a given value: those of an array or a file, or some of a formula."""
-    value = unramped(value)
-    if not isinstance(value, str):
-        return value if isinstance(value, int | float) else getattr(value, "values", 0)
-    shares = np.arange(1, SAMPLES + 1) * sqrt(2) % 1
-    sizes = dict(zip(("nx", "ny", "nz"), case.domain.size, strict=False))
-    places = {name[1]: size * (shares * k % 1) for k, (name, size) in enumerate(sizes.items(), 1)}
-    with np.errstate(all="ignore"):
-        return numeric(Formula(value).tree, sizes | places | {"t": 1000 * shares})
 
 
 def of_fluid(

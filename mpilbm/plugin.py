@@ -33,6 +33,7 @@ from mpilbm.physics.couplings import Coupling
 from mpilbm.physics.equilibria import Equilibrium
 from mpilbm.physics.forcing import Forcing
 from mpilbm.physics.lattices import Lattice
+from mpilbm.physics.motions import Motion, Placement
 from mpilbm.physics.scalars.boundaries import ScalarBoundary
 from mpilbm.physics.scalars.collisions import ScalarCollision
 from mpilbm.solids.shapes import Shape
@@ -60,10 +61,12 @@ __all__ = [
     "Lattice",
     "Layout",
     "LinkValue",
+    "Motion",
     "MpilbmError",
     "Output",
     "PerLink",
     "Place",
+    "Placement",
     "Reads",
     "Rows",
     "ScalarBoundary",

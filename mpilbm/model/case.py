@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mpilbm.physics.couplings import Coupling
     from mpilbm.physics.forcing import Forcing
     from mpilbm.physics.lattices import Lattice
+    from mpilbm.physics.motions import Motion
     from mpilbm.physics.sampled import Sampled
     from mpilbm.physics.scalars.collisions import ScalarCollision
     from mpilbm.physics.sloped import Sloped
@@ -158,6 +159,10 @@ class Solid(Protocol):
     @property
     def boundary(self) -> "Condition":
         """The condition on the surface."""
+
+    @property
+    def motion(self) -> "Motion | None":
+        """How it moves; None at rest."""
 
 
 class Body(Solid, Protocol):

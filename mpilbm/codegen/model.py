@@ -184,14 +184,14 @@ class Model:
         """The cell as its boundary sees it, of which a body fills a share."""
         collision, lattice = self.collision, self.lattice
         mass = 1 / collision.velocity([1], at.rho)[0]
-        feq = collision.feq(lattice, *at)
+        feq, moves = collision.feq(lattice, *at), self.body is not None and self.body.moves
         return PartialCell(
             lattice=lattice,
             share=share,
             omega=collision.stress_rate(rates),
             u=at.u,
             u_body=u_body or [0] * lattice.D,
-            beyond=beyond_equilibrium(collision, lattice, f, feq),
+            beyond=beyond_equilibrium(collision, lattice, f, feq, moves),
             collided=collided,
             feq=lambda u: collision.feq(lattice, at.density, at.rho, u),
             momentum=lambda u: [mass * u_a for u_a in u],

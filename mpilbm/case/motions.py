@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import sqrt
 
 import numpy as np
 
@@ -70,12 +69,6 @@ def _path_problems(body: MovingBody, key: str) -> Iterator[str]:
             f"{key}.motion: the body is infinite along {axes}, and may turn about this axis only; "
             "give the shape a length, or change the axis"
         )
-    cs, most = sqrt(case.lattice.cs2), int(np.argmax(path.speed))
-    if path.speed[most] > cs:
-        yield (
-            f"{key}.motion: the surface moves at {path.speed[most]:.3g} cells per step at t = "
-            f"{path.t[most]:g}; allowed: below {cs:.3g}, the speed of sound; {_slower(body, path)}"
-        )
     steps = np.abs(np.diff(path.centre[:, across], axis=0)).max(axis=1) / np.diff(path.t)
     if steps.max() >= body.fastest:
         t = path.t[int(np.argmax(steps))]
@@ -129,6 +122,15 @@ def _slower(body: MovingBody, path: Path) -> str:
     return f"for {FAST:g} multiply velocities, rates and the viscosity by {by}"
 
 
+def surface_speeds(case: Case) -> Iterator[tuple[str, float, str]]:
+    """(key path, largest speed of the surface, when) of each body that moves."""
+    for body in MovingBody.all(case):
+        path = Path.of(body)
+        k = int(np.argmax(path.speed))
+        key = f"body.{case.bodies[body.number].label}.motion"
+        yield key, float(path.speed[k]), f" at t = {path.t[k]:g}"
+
+
 def motions(case: Case) -> Iterator[Finding]:
     """Bodies that move too fast, are too thin, leave the box, or come close to a face."""
     for body in MovingBody.all(case):
@@ -138,7 +140,7 @@ def motions(case: Case) -> Iterator[Finding]:
         if speed > FAST:
             text = (
                 f"the surface moves at {speed:.3g} cells per step at t = {when:g}; above {FAST:g} "
-                f"the flow is compressible and inaccurate; {_slower(body, path)}"
+                f"shares change too fast and the flow is compressible; {_slower(body, path)}"
             )
             yield Finding(WARNING, key, text)
         if body.shape.thickness < THIN:

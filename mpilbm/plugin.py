@@ -36,6 +36,7 @@ from mpilbm.physics.lattices import Lattice
 from mpilbm.physics.motions import Motion, Placement
 from mpilbm.physics.scalars.boundaries import ScalarBoundary
 from mpilbm.physics.scalars.collisions import ScalarCollision
+from mpilbm.solids.rigid_shape import RigidShape
 from mpilbm.solids.shapes import Shape
 from mpilbm.storage.csv_log import Rows
 
@@ -68,6 +69,7 @@ __all__ = [
     "Place",
     "Placement",
     "Reads",
+    "RigidShape",
     "Rows",
     "ScalarBoundary",
     "ScalarCollision",

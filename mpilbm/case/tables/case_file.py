@@ -126,7 +126,9 @@ class Body(Parameters):
         description="condition on the surface"
     )
     motion: Annotated[Motion | None, Choice("motions")] = Field(
-        None, description="how the body moves; without it the body is at rest"
+        None,
+        description="how the body moves; without it the body is at rest",
+        examples=[{"name": "rotation", "rate": 0.001}],
     )
     scalar: dict[str, OnScalar] = Field(
         {},

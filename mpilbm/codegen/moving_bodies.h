@@ -6,8 +6,8 @@
 #define WRAPPED(type, name)                                                     \
   INLINE type name(type difference, type wrap)                                  \
   {                                                                             \
-    const type half = wrap * (type)0.5;                                         \
-    return difference > half ? difference - wrap : difference < -half ? difference + wrap : difference; \
+    const type limit = wrap * (type)0.5;                                        \
+    return difference > limit ? difference - wrap : difference < -limit ? difference + wrap : difference; \
   }
 WRAPPED(real, wrapped_real)
 #ifdef REAL_DOUBLE

@@ -167,7 +167,8 @@ def test_taylor_couette_flow():
 def test_the_added_mass_of_a_small_oscillation():
     """F = -V (c_m du/dt + …), c_m = 1 + 4 / sqrt(pi beta) + (pi beta)^-1.5, beta = D² / (T nu).
 
-    +9.6 % at beta = 35 in a box of 6 D x 5 D, of which sound and the narrow box are a part; +7 % in 7 D x 6 D.
+    +9.6 % at beta = 35 in a box of 6 D x 5 D, of which sound and the narrow box are a part; +7 % in
+    7 D x 6 D.
     Without the inertia of the fluid inside, c_m would be larger by 1.
     [Wang 1968, J. Fluid Mech. 32, 55]
     """

@@ -193,6 +193,10 @@ class Run(Protocol):
         """The number of time steps."""
 
     @property
+    def last(self) -> int:
+        """The step up to which values that change with time are checked."""
+
+    @property
     def compares_velocity(self) -> bool:
         """Whether the velocity of all cells is compared with the previous one."""
 

@@ -140,7 +140,7 @@ class MovingBody:
 
         All steps, or about MOST_TIMES of them at equal distances.
         """
-        last = self.case.run.steps + 1
+        last = self.case.run.last + 1
         times = np.arange(0, last + 1, max(1, last // MOST_TIMES), dtype=float)
         return times if times[-1] == last else np.append(times, float(last))
 

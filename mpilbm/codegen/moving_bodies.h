@@ -57,6 +57,7 @@ INLINE double share_of_body(GLOBAL const double* row, double x, double y, double
     if (row[BODY_ROUND + a] > 0) far += q[a] * q[a];
   }
   if (squares > row[BODY_REACH_SQUARED]) return 0;
+  if (squares < row[BODY_CORE_SQUARED]) return 1;
   if (row[BODY_RADIUS] > 0) {
     far = sqrt(far);
     const double over = far > SMALL_NORMAL ? far : SMALL_NORMAL;

@@ -25,11 +25,13 @@ PART = 2**14  # of these, computed together
 #   velocity, spin  of the body at its centre
 #   half, round, radius  see RigidShape; half is 0 without planes, round is 1 for `round_axes`
 #   correction  by which the plane in a cell lies within the round surface, see shapes/sphere.py
-#   bounded, reach_squared  axes along which the body is finite, and (reach + 1)^2
+#   bounded, reach_squared, core_squared  axes along which the body is finite; the squares of the
+#   distances from the centre beyond which cells are empty, and within which they are full
 #   origin, side  the box of cells around the body that its kernel computes
 FIELDS = {
     "wrap": 3, "rotation": 9, "centre": 3, "velocity": 3, "spin": 3, "half": 3, "round": 3,
     "bounded": 3, "origin": 3, "side": 3, "radius": 1, "correction": 1, "reach_squared": 1,
+    "core_squared": 1,
 }  # fmt: skip
 WIDTH = sum(FIELDS.values())
 PLACES = dict(zip(FIELDS, np.cumsum([0, *FIELDS.values()]).tolist(), strict=False))
@@ -125,6 +127,7 @@ class MovingBody:
             "radius": [shape.radius],
             "correction": [(round_count - 1) / (24 * shape.radius) if shape.radius else 0],
             "reach_squared": [(shape.reach + 1) ** 2],
+            "core_squared": [max(0.0, shape.thickness / 2 - 1) ** 2],
         }
         return np.concatenate([np.asarray(given[name], float) for name in FIELDS])
 

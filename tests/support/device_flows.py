@@ -49,6 +49,7 @@ FLOWS: dict[str, Callable[[], dict]] = {
     "nodes": lambda: at_rest("indirect", {"name": "tamm_mott_smith"}, "half"),
     "moments": lambda: turning("moments", {"name": "bounce_back"}, "single"),
     "moments at rest": lambda: at_rest("moments", {"name": "bounce_back"}, "half"),
+    "wall models": lambda: turning("aa", {"name": "wall_model", "law": "spalding"}, "single"),
 }
 LINEAR = {"name": "shan_chen", "G": -1.0, "psi": "rho"}
 

@@ -18,6 +18,7 @@ from mpilbm.codegen.program import Access
 from mpilbm.core.formulas.trees import total
 from mpilbm.layouts import HERE, Offset, Place
 from mpilbm.layouts.cells import CellNames
+from mpilbm.model.cell import SurfaceSample
 from mpilbm.model.expressions import Expression, Populations, Vector
 from mpilbm.physics.boundaries import Condition
 from mpilbm.physics.equilibria import dot
@@ -143,12 +144,16 @@ class BoundaryCell(CellView):
         return self._kernel.load(name, f"(real)values[{column}]")
 
     def at_wall(self, i: int, expression: Expression, q: Expression = HALF) -> Expr:
+        return self._moved(expression, [q * c for c in self.lattice.c[i]])
+
+    def _moved(self, expression: Expression, back: Vector) -> Expr:
+        """The expression with the given values taken at the centre of the cell minus `back`."""
         moved = {}
         for known, value in zip(self.values.values(), self._given, strict=True):
             if value.coordinates:
                 place = centre_of(self._kernel, value, self.lattice)
-                for axis, c in zip("xyz", self.lattice.c[i], strict=False):
-                    place |= {axis: place[axis] - q * c} if axis in place else {}
+                for axis, step in zip("xyz", back, strict=False):
+                    place |= {axis: place[axis] - step} if axis in place else {}
                 numbers = {name: self._number(name) for name in value.numbers}
                 moved[known] = value.expression(numbers | place)
         return sympify(expression).xreplace(moved)
@@ -197,6 +202,20 @@ class BoundaryCell(CellView):
         at = f"near[(near_start[{OWN}] + {before}) * {D}"
         near = [kernel.load(f"near_{i}_{axis}", f"{at} + {a}]") for a, axis in enumerate("xyz"[:D])]
         return [self.owns(i, u, 0) for u in near]
+
+    @cached_property
+    def surface(self) -> SurfaceSample:
+        kernel, D = self._kernel, self.lattice.D
+        kernel.per_entry("surface", "real*")
+        kernel.per_entry("near", "real*")
+        names = [*(f"normal_{axis}" for axis in "xyz"[:D]), "height"]
+        row = [kernel.load(n, f"surface[{OWN} * {D + 1} + {k}]") for k, n in enumerate(names)]
+        near = enumerate([*(f"sampled_{axis}" for axis in "xyz"[:D]), "sampled_inertia"])
+        flow = [kernel.load(name, f"near[{OWN} * {D + 1} + {k}]") for k, name in near]
+        return SurfaceSample(row[:D], row[D], flow[:D], flow[D])
+
+    def at_surface(self, expression: Expression) -> Expr:
+        return self._moved(expression, [HALF * n for n in self.surface.normal])
 
     def _behind(self, value: Symbol, slot: int, k: int, offset: Offset, link: str) -> None:
         """Load a value of the k-th cell behind a link, at an offset from x."""

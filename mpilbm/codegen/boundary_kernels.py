@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sympy import sympify
 
-from mpilbm.codegen.boundary_cell import BoundaryCell, Listed
+from mpilbm.codegen.boundary_cell import BoundaryCell, CellView, Listed
 from mpilbm.codegen.entries import EntryText, listed, staged
 from mpilbm.codegen.kernels import FieldKernels, FluidKernels
 from mpilbm.codegen.program import Access
@@ -69,21 +69,23 @@ def _incoming(kernel: EntryText, of: Listed) -> EntryText:
 
 
 def near_kernel(of: Listed) -> EntryText:
-    """u of the outgoing populations of cells, which may lie in the next plane of another slab."""
-    fluid, title = of.fluid, "u of the outgoing populations of cells behind links"
+    """u of cells, which may lie in the next planes of another slab; for samples also inertia."""
+    fluid, title = of.fluid, "u of the outgoing populations of cells away from the wall"
+    reach = of.boundary.capabilities.velocities_at or 0
     kernel = EntryText(f"{of.name}_near", title, fluid, of.parity)
     kernel.links = ""
     kernel.argument("near", "real*")
-    u = fluid.model.macroscopic(kernel, fluid.outgoing(kernel, of.parity), -1).u
-    for a, u_a in enumerate(u):
-        kernel.do(f"STORE_REAL(near, entry * {len(u)} + {a}, {{0}});", u_a, writes="near")
+    view = CellView(kernel, of)
+    found = [*view.u, *([view.inertia] if of.boundary.capabilities.samples is not None else [])]
+    for k, value in enumerate(found):
+        kernel.do(f"STORE_REAL(near, entry * {len(found)} + {k}, {{0}});", value, writes="near")
     seen = [(a.slot, a.offset) for a in kernel.reads if a.buffer == fluid.grid.name]
     if fluid.grid.turned:  # populations that left towards a solid lie there
         seen += [(fluid.lattice.opp[slot], HERE) for slot, _ in seen]
     kernel.reads += [
         Access(fluid.grid.name, slot, (plane + side, row, x))
         for slot, (plane, row, x) in seen
-        for side in (-1, 0, 1)
+        for side in range(-reach, reach + 1)
     ]
     return kernel
 

@@ -39,7 +39,7 @@ from mpilbm.layouts import HERE
 from mpilbm.layouts.cells import CellNames
 from mpilbm.model.case import BoundedLattice, Case
 from mpilbm.physics.boundaries import in_cells
-from mpilbm.physics.boundary_capabilities import Behind, Reads
+from mpilbm.physics.boundary_capabilities import Reads
 from mpilbm.physics.motions import moving
 from mpilbm.solids.box_walls import rows_end_in_walls
 from mpilbm.solids.windows import REACH, has_windows
@@ -174,7 +174,7 @@ def list_kernels(case: BoundedLattice, kernels: FieldKernels, parity: int) -> li
             found.append(boundary_kernels.at_once_kernel(each))
             if each.boundary.reflects:
                 found.append(boundary_kernels.exchange_kernel(each))
-        if each.boundary.capabilities.behind is Behind.VELOCITY:
+        if each.boundary.capabilities.velocities_at is not None:
             found.append(boundary_kernels.near_kernel(each))
         if each.boundary.state(case.lattice):
             found.append(boundary_kernels.begin_kernel(each))

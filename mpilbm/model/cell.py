@@ -45,6 +45,23 @@ class Flow(Protocol):
         """The velocity of the outgoing populations."""
 
 
+@dataclass(frozen=True)
+class SurfaceSample:
+    """The plane wall of a body next to a cell, and the flow at a distance from it.
+
+    normal   the normal of the wall, out of the body: a unit vector along an axis; 0 where the links
+             of the cell to the body are not those of one plane wall
+    height   the distance of the centre of the sampled cell from the half-way wall
+    u        the velocity of the outgoing populations of the sampled cell
+    inertia  their momentum per volume divided by u, see Flow
+    """
+
+    normal: Vector
+    height: Expression
+    u: Vector
+    inertia: Expression
+
+
 class Cell(Flow, Protocol):
     """The cell of an entry of a boundary list."""
 
@@ -100,6 +117,13 @@ class Cell(Flow, Protocol):
 
         Zero unless the entry owns the link along c_i; needs Behind.VELOCITY.
         """
+
+    @property
+    def surface(self) -> SurfaceSample:
+        """The plane wall of the body, and the cell sampled along its normal; if declared."""
+
+    def at_surface(self, expression: Expression) -> Expression:
+        """The expression with the given values taken at the plane wall; needs `surface`."""
 
     def owns(self, i: int, yes: Expression, no: Expression) -> Expression:
         """`yes` if the link along c_i is missing and the entry owns it, otherwise `no`."""

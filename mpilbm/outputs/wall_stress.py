@@ -113,7 +113,10 @@ class WallStress(Output):
         """No wall model, or a velocity of the wall that is not known in every cell."""
         faces = wall_faces(case)
         if not faces:
-            return ["no face has the boundary wall_model; give one, or remove this output"]
+            return [
+                "no face has the boundary wall_model; give one, or remove this output; "
+                "the output body_forces has the force on bodies"
+            ]
         return [
             f"the velocity of '{face.boundary.name}' at {face.name} is a file or a function; "
             "allowed with this output: numbers and formulas"

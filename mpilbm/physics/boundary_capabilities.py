@@ -60,6 +60,11 @@ INWARD_FALLBACK = (
     "inward cells that it reads are not fluid; it uses the nearest fluid cell before them"
 )
 
+SLOPE_FALLBACK = (
+    "cells of a body are at a slope, an edge or a corner: there it acts as bounce_back, because it "
+    "needs walls parallel to the faces of the cells; for curved bodies use partially_saturated"
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Capabilities:
@@ -70,6 +75,8 @@ class Capabilities:
     rest          besides its links it sets the population at rest, if no other boundary does
     conserves     the mass of a closed flow is constant to rounding
     inward        number of cells that it reads inwards along the normal (`cell.inward`): 0, 1 or 2
+    samples       largest number of cells from a cell next to a body to the one whose velocity it
+                  reads, along the normal of a plane wall (`cell.surface`); None: it reads none
     per_link      data that it reads for each link; None: no data
     beyond        the medium beyond its faces
     reads         the fluid data that it reads
@@ -87,6 +94,7 @@ class Capabilities:
     rest: bool = False
     conserves: bool = True
     inward: int = 0
+    samples: int | None = None
     per_link: PerLink | None = None
     beyond: Beyond = Beyond.WALL
     reads: Reads = Reads.CELL
@@ -109,7 +117,8 @@ class Capabilities:
     def fallbacks(self) -> tuple[str, ...]:
         """Sentences for the user: the substitutes for cells or values that are missing."""
         of_links = self.per_link.fallbacks if self.per_link else ()
-        return (INWARD_FALLBACK,) * bool(self.inward) + of_links
+        inward = (INWARD_FALLBACK,) * bool(self.inward or self.samples)
+        return inward + (SLOPE_FALLBACK,) * (self.samples is not None) + of_links
 
     @property
     def uses_distance(self) -> bool:
@@ -131,8 +140,17 @@ class Capabilities:
 
     @property
     def planes_behind(self) -> int:
-        """Largest distance, in planes, of the cells that the boundary reads along its links."""
-        return 0 if self.behind is Behind.NOTHING else 2
+        """Largest distance, in planes, of what the boundary reads along links and at samples.
+
+        Populations that left a cell may lie one plane farther than the cell.
+        """
+        along_links = 0 if self.behind is Behind.NOTHING else 2
+        return max(along_links, 0 if self.samples is None else 1 + self.samples)
+
+    @property
+    def velocities_at(self) -> int | None:
+        """Largest distance, in planes, of cells whose velocities it reads; None: it reads none."""
+        return 1 if self.behind is Behind.VELOCITY else self.samples
 
 
 class FaceFlow(Enum):

@@ -18,15 +18,15 @@ from mpilbm.core.formulas.values import CellValue, Plane
 from mpilbm.model.case import BoundedLattice
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries import Condition
-from mpilbm.physics.boundary_capabilities import INWARD_FALLBACK, Reads
-from mpilbm.physics.lattices import Lattice
+from mpilbm.physics.boundary_capabilities import Reads
 from mpilbm.solids import Flags, Floats, Ints
+from mpilbm.solids.inward_cells import InwardCells, inward_cells
 from mpilbm.solids.link_set import LinkSet
 from mpilbm.solids.moving_walls import MovingLinks, WallMotion
 from mpilbm.solids.owners import Owner, Ownership, Why
-from mpilbm.solids.plane_costs import inward_step
 from mpilbm.solids.solid_cells import centres, values_from_file
-from mpilbm.solids.wall_distance import FluidPlane, LinkData, fluid_at, link_data, links_of
+from mpilbm.solids.wall_distance import FluidPlane, LinkData, link_data, links_of
+from mpilbm.solids.wall_samples import WallSamples, wall_samples
 
 
 class Writes(Enum):
@@ -68,17 +68,6 @@ class GivenValues:
         return GivenValues(self.rows[mine], np.arange(mine.size, dtype=np.int32), columns, places)
 
 
-@dataclass(frozen=True, eq=False)
-class InwardCells:
-    """The k-th cells inwards of n entries, int64 (n,), and their blocked links.
-
-    A cell that is not fluid, or that lies behind one, is replaced by the nearest fluid cell before.
-    """
-
-    cells: Ints
-    blocked: LinkSet
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EntryList:
     """The n entries of all boundaries of equal structure, which one kernel handles.
@@ -95,6 +84,7 @@ class EntryList:
     given      the given numbers
     inward     the cells for each step inwards that the boundary reads
     per_link   the data per link that the boundary reads
+    samples    the plane walls at the entries, and the cells sampled there, if it reads them
     motion     the motion of walls at its cells, if walls move and the boundary reads it
     fallbacks  {sentence of Capabilities.fallbacks: number of occurrences}
     writes     how the incoming populations are written
@@ -112,6 +102,7 @@ class EntryList:
     given: GivenValues
     inward: tuple[InwardCells, ...] = ()
     per_link: LinkData | None = None
+    samples: WallSamples | None = None
     motion: WallMotion | None = None
     fallbacks: dict[str, int] = field(default_factory=dict)
     writes: Writes = Writes.STAGED
@@ -154,6 +145,7 @@ class EntryList:
             given=self.given.only(mine),
             inward=tuple(InwardCells(at.cells[mine], at.blocked[mine]) for at in self.inward),
             per_link=self.per_link and self.per_link.only(self.links.of_cells(mine)),
+            samples=self.samples and self.samples.only(mine),
             motion=self.motion and self.motion.only(mine),
         )
 
@@ -229,7 +221,7 @@ def _entries(
     belongs = ownership.owned_by(lambda owner: row_of[owner.place] >= 0)
     mine = slice(None) if belongs.all() else np.flatnonzero(belongs)
     cells, member = ownership.cells[mine], row_of[ownership.owner[mine]]
-    inward, fallbacks = _inward(case.lattice, slab, fluid, cells, boundary)
+    inward, fallbacks = inward_cells(case.lattice, slab, fluid, cells, boundary)
     varying = _of_cells(case, slab, cells, owners, member)
     values = (value for owner in owners for value in owner.boundary.values().values())
     by_function = any(isinstance(value, PointValue) for value in values)
@@ -242,6 +234,10 @@ def _entries(
         found = links_of(case, slab, fluid, ownership, mine, blocked)
         data = link_data(case, slab, per_link, owners, found, case.layout.listed)
         fallbacks |= data.fallbacks
+    samples, steps = None, boundary.capabilities.samples
+    if steps is not None:
+        samples = wall_samples(case, slab, fluid, cells, ownership.missing[mine], steps)
+        fallbacks |= samples.fallbacks
     each = EntryList(
         structure=boundary.structure(),
         owners=owners,
@@ -254,6 +250,7 @@ def _entries(
         given=GivenValues(np.empty(0), row, varying, places),
         inward=tuple(InwardCells(there, ownership.blocked(there)) for there in inward),
         per_link=data,
+        samples=samples,
         fallbacks=fallbacks,
     )
     return replace(each, given=replace(each.given, rows=each.rows(case.domain.size, 0)))
@@ -285,28 +282,6 @@ def _of_cells(
                 face = owner.boundary.where[0]
                 values[mine] = values_from_file(plane, face, case, slab, cells[mine])
     return found
-
-
-def _inward(
-    lattice: Lattice, slab: Slab, fluid: FluidPlane, cells: Ints, boundary: Condition
-) -> tuple[list[Ints], dict[str, int]]:
-    """Return the cells inwards along the normal for each step, and the number of replacements."""
-    steps = boundary.capabilities.inward
-    if not steps:
-        return [], {}
-    shape = (slab.planes, *slab.shape[1:])
-    place = np.array(np.unravel_index(cells, shape)).reshape(3, -1)
-    step = np.reshape(inward_step(lattice, boundary), (3, 1))
-    found, before, replaced, usable = [], cells, 0, np.ones(len(cells), bool)
-    for k in range(1, steps + 1):
-        there = place + k * step
-        inside = (there >= 0).all(axis=0) & (there < np.reshape(shape, (3, 1))).all(axis=0)
-        at = np.ravel_multi_index(tuple(np.where(inside, there, place)), shape)
-        usable &= inside & fluid_at(fluid, *np.divmod(at, shape[1] * shape[2]))
-        before = np.where(usable, at, before)
-        replaced += int(np.count_nonzero(~usable))
-        found.append(before)
-    return found, {INWARD_FALLBACK: replaced}
 
 
 def _with_motion(

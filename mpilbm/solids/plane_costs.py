@@ -1,6 +1,6 @@
 """Slabs of equal cost: the time of each plane in a step, and how many planes a slab needs.
 
-A slab holds the cells that boundaries read inwards of its faces and behind its links.
+A slab holds the cells that boundaries read inwards of its faces and away from walls of bodies.
 """
 
 from collections.abc import Iterator, Sequence
@@ -161,7 +161,7 @@ def require_planes(case: Case, slab: Slab) -> None:
 
 
 def _require_behind(case: Case, slab: Slab) -> None:
-    """Raise CaseError if the smallest slab has fewer planes than a boundary reads along links."""
+    """Raise CaseError if the smallest slab has fewer planes than a boundary reads beyond it."""
     everywhere = (*case.boundaries, *(body.boundary for body in case.bodies))
     for boundary in everywhere:
         planes, fewest = case.shape[0], case.shape[0] // slab.ranks
@@ -170,7 +170,7 @@ def _require_behind(case: Case, slab: Slab) -> None:
             continue
         fix = f"start at most {counted(planes // behind, 'rank')}"
         raise CaseError(
-            f"'{boundary.name}' reads {counted(behind, 'cell')} behind its links, and a "
+            f"'{boundary.name}' reads {counted(behind, 'cell')} away from its walls, and a "
             f"rank owns {counted(fewest, 'plane')} of {planes}; needed: {behind}; "
             f"{fix if planes >= behind else 'enlarge the box along that axis'}",
             "boundary",

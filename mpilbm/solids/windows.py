@@ -28,7 +28,8 @@ from mpilbm.physics.motions import moving
 from mpilbm.solids import Flags, Ints
 from mpilbm.solids.box_walls import constant_velocity
 from mpilbm.solids.build import Geometry
-from mpilbm.solids.entry_list import EntryList, InwardCells
+from mpilbm.solids.entry_list import EntryList
+from mpilbm.solids.inward_cells import InwardCells
 
 REACH = 2  # cells at a face with lists, and at a cut, that are wrong after two steps
 UNCUT = 2**30  # the place of the cut along an axis that has none: beyond all cells

@@ -27,7 +27,7 @@ HALF_WAY = 0.5  # the distance to a half-way wall, in links
 
 @dataclass(frozen=True)
 class NearCells:
-    """The cells next to those of a list along its own links, and the array of their velocities."""
+    """The cells whose velocities a list reads, and the array of these velocities."""
 
     kernel: str
     cells: Any
@@ -39,7 +39,7 @@ class ListArrays:
     """Uploads the arrays of boundary lists.
 
     timed   (array, its time minus that of the step), of arrays that follow the time
-    nears   cells behind the links of lists that read velocities there
+    nears   cells of lists that read velocities away from the wall
     """
 
     def __init__(self, fluid: Populations, geometry: Geometry, mirrored: MirroredLinks):
@@ -81,6 +81,10 @@ class ListArrays:
                 if f"cells_behind{k}" in wanted:
                     arrays[f"cells_behind{k}"] = self.packed_cells(there)
             arrays |= self._mirror_sources(data.mirror) if data.mirror else {}
+        if entries.samples is not None:
+            arrays["surface"] = upload(entries.samples.rows.astype(fluid.program.compute))
+            width = fluid.lattice.D + 1  # velocity and inertia
+            arrays["near"] = self._velocities(name, entries.samples.cells, width)
         for end, inward in zip(INWARD[1:], entries.inward, strict=False):
             if f"cells{end}" in wanted:
                 arrays[f"cells{end}"] = self.packed_cells(inward.cells)
@@ -134,10 +138,16 @@ class ListArrays:
         """Set up the cells behind the links of a list that cross its walls; returns its arrays."""
         fluid, walls = self._fluid, entries.own_walls
         cells = next_cells[walls.contains(*entries.links.unpack())]
-        size = (cells.size + 1) * fluid.lattice.D
+        near = self._velocities(name, cells, self._fluid.lattice.D)
+        return {"near": near, "near_start": fluid.device.upload(walls.starts())}
+
+    def _velocities(self, name: str, cells: Ints, width: int) -> Any:
+        """Set up the cells whose velocities a list reads; returns the array, `width` of each."""
+        fluid = self._fluid
+        size = (cells.size + 1) * width
         near = fluid.device.allocate(size, fluid.program.compute)
         self.nears.append(NearCells(f"{name}_near", self.packed_cells(cells), near, cells.size))
-        return {"near": near, "near_start": fluid.device.upload(walls.starts())}
+        return near
 
     def _follow(self, array: Any, values: Callable[[float], Floats], ahead: float) -> None:
         """Update an array to values(t) in each step, with t = step + ahead."""

@@ -178,8 +178,6 @@ def test_mistakes_are_explained():
         {"sample": 3}, size=(4, 2, 4)
     )
     assert "sample" in problems({"sample": 4})
-    ball = {"name": "sphere", "centre": [3, 4, 3], "radius": 1}
-    assert "wall_model needs a face of the box" in problems({}, body=[body(MODEL, "ball", **ball)])
     closure = {"name": "power_law", "consistency": 0.01, "index": 0.7}
     closure |= {"viscosity_min": 1e-3, "viscosity_max": 0.1}
     assert "viscosity that differs from cell to cell" in problems(

@@ -19,14 +19,19 @@ def test_ranks_do_not_show(layout, mpi_tmp_path):
     tables = channel(layout={"name": layout})
     tables["domain"] = {"size": size, "periodic": [True, False, False]}
     tables["boundary"].append(tables["boundary"][0] | {"where": ["z-", "z+"], "sample": 3})
+    block = {"name": "box", "lower": [1, 3, 1], "upper": [4, 5, 5]}
+    wall = {"name": "wall_model", "law": "spalding"}
+    tables["body"] = [{"label": "block", "shape": block, "boundary": wall}]
+    tables["output"].append({"name": "body_forces", "every": 1})
     tables["output"].append({"name": "checkpoint", "every": 6})
     case = parse_case(tables, "channel.toml")
     single, many = mpi_tmp_path / "one", mpi_tmp_path / "many"
     run_on_rank_0(comm, case, single)
     run(case, comm, many)
     comm.Barrier()
-    texts = [(folder / "wall_stress.csv").read_text() for folder in (single, many)]
-    assert texts[0] == texts[1]
+    for name in ("wall_stress.csv", "forces_block.csv"):
+        texts = [(folder / name).read_text() for folder in (single, many)]
+        assert texts[0] == texts[1]
     states = []
     for folder in (single, many):
         with h5py.File(folder / "checkpoint_000000006.h5") as file:

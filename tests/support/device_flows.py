@@ -71,6 +71,7 @@ FLOWS: dict[str, Callable[[], dict]] = {
     "moments": lambda: turning("moments", {"name": "bounce_back"}, "single"),
     "moving bodies": moving,
     "moments at rest": lambda: at_rest("moments", {"name": "bounce_back"}, "half"),
+    "wall models": lambda: turning("aa", {"name": "wall_model", "law": "spalding"}, "single"),
 }
 LINEAR = {"name": "shan_chen", "G": -1.0, "psi": "rho"}
 

@@ -212,7 +212,7 @@ class Condition(Parameters):
                 CellValue(name, value, case.dimensions)
             except FormulaError as error:
                 found.append(f"{key_of(name)}: {error}")
-        if self.declares.normal and not self.where:
+        if self.capabilities.normal and not self.where:
             found.append(
                 f"{self.name} needs a face of the box, bodies have none; allowed here: "
                 f"boundaries without a normal, like bounce_back"

@@ -42,7 +42,9 @@ class WallModel(Wall):
     sampled cell, or rho_0 = 1 if momentum is rho_0 u (`incompressible`). A wall that slips at u_s
     has s = 2 rho_0 u_s / cs2; along n, and along an axis in which the links of this wall are not
     symmetric, next to other faces and bodies, u_s is u_wall, so that the mass is conserved exactly.
-    For flows whose first cell is above y+ = 5. D2Q9, D3Q15, D3Q19 and D3Q27.
+    At a body n is that of walls parallel to the faces of the cells; elsewhere, at slopes, edges and
+    corners, u_s is u_wall. For flows whose first cell is above y+ = 5. D2Q9, D3Q15, D3Q19 and
+    D3Q27.
     [Asmuth et al. 2021, Phys. Fluids 33, 105111]
     """
 
@@ -62,8 +64,10 @@ class WallModel(Wall):
 
     @property
     def capabilities(self) -> Capabilities:
-        """As declared, with the cells inwards that `sample` needs."""
-        return replace(self.declares, inward=self.sample - 1)
+        """The cells that `sample` needs: inwards of a face, or from plane walls of a body."""
+        if self.where:
+            return replace(self.declares, inward=self.sample - 1)
+        return Capabilities(samples=self.sample - 1)
 
     @property
     def height(self) -> float:
@@ -119,39 +123,68 @@ class WallModel(Wall):
 
     def incoming(self, cell: Cell) -> dict[int, Expression]:
         """The outgoing population of the same link, plus that of the stress."""
+        if not self.where:
+            return self._at_body(cell)
         lattice, n = cell.lattice, cell.normal
         links = [i for i, c in enumerate(lattice.c) if dot(c, n) > 0]
         wall = self._wall_velocity(cell)
         force, s = self._force(cell, wall), [2 * u / lattice.cs2 for u in wall]
         for a in (a for a in range(lattice.D) if not n[a]):
-            s[a] = cell.let(f"s_{a}", self._slipping(cell, links, a, force[a], s[a]))
+            odd, slips = self._slip(cell, links, a, force[a])
+            s[a] = cell.let(f"s_{a}", cell.below(odd**2, Fraction(1, 2), slips, s[a]))
         return {i: cell.left[lattice.opp[i]] + lattice.w[i] * dot(lattice.c[i], s) for i in links}
 
-    def _slipping(
-        self, cell: Cell, links: list[int], a: int, force: Expression, still: Expression
-    ) -> Expression:
-        """s_a that gives the force along axis a; `still` where the own links are not symmetric."""
+    def _slip(
+        self, cell: Cell, links: list[int], a: int, force: Expression
+    ) -> tuple[Expression, Expression]:
+        """0 where the own links are symmetric along axis a, and s_a that gives the force there."""
         lattice = cell.lattice
         c = {i: lattice.c[i][a] for i in links if lattice.c[i][a]}
         whole = lcm(*(w.denominator for w in lattice.w))
         back = sum(cell.owns(i, 2 * c[i] * cell.left[lattice.opp[i]], 0) for i in c)
         weight = cell.let(f"weight_{a}", sum(cell.owns(i, lattice.w[i], 0) for i in c))
         odd = cell.let(f"odd_{a}", sum(cell.owns(i, whole * lattice.w[i] * c[i], 0) for i in c))
-        slips = cell.below(0, weight, (force - back) / weight, 0)
-        return cell.below(odd**2, Fraction(1, 2), slips, still)
+        return odd, cell.below(0, weight, (force - back) / weight, 0)
 
     def _force(self, cell: Cell, wall: Vector) -> list[Expression]:
         """The force T on the fluid of the cell, along the wall."""
         flow = cell.inward(self.sample - 1) if self.sample > 1 else cell
         along = [0 if n else u - v for n, u, v in zip(cell.normal, flow.u, wall, strict=True)]
-        along = [cell.let(f"along_{a}", u) for a, u in enumerate(along)]
-        nu, y = cell.viscosity, self.height
+        return self._drag(cell, along, self.height, flow.inertia)
+
+    def _drag(
+        self, cell: Cell, along: Vector, y: Expression, inertia: Expression
+    ) -> list[Expression]:
+        """The force per area on the fluid at a velocity along the wall, sampled at the height y."""
+        along, nu = [cell.let(f"along_{a}", u) for a, u in enumerate(along)], cell.viscosity
         speed = cell.let("speed", sqrt(dot(along, along)))
         Re = cell.let("Re", largest(speed * y / nu, LEAST))
         grains = 0 if self.roughness is None else cell.values["roughness"] / y
         u_plus = cell.let("u_plus", self.law.u_plus(Re, grains, cell.let))
-        friction = cell.let("friction", flow.inertia * nu / y * Re / u_plus**2)
+        friction = cell.let("friction", inertia * nu / y * Re / u_plus**2)
         return [-friction * u for u in along]
+
+    def _at_body(self, cell: Cell) -> dict[int, Expression]:
+        """The populations of a cell next to a body, with the stress at a plane wall."""
+        lattice, half = cell.lattice, Fraction(1, 2)
+        surface, axes, links = cell.surface, range(lattice.D), list(range(1, lattice.Q))
+        wall = [cell.values.get(f"velocity_{axis}", 0) for axis in "xyz"[: lattice.D]]
+        pairs = zip(surface.u, map(cell.at_surface, wall), surface.normal, strict=True)
+        along = [(1 - n**2) * (u - v) for u, v, n in pairs]
+        force = self._drag(cell, along, surface.height, surface.inertia)
+        plane = cell.let("plane_wall", dot(surface.normal, surface.normal))
+        slip, still = [], []
+        for a in axes:
+            odd, slips = self._slip(cell, links, a, force[a])
+            wrong = cell.let(f"wrong_{a}", 1 - plane + surface.normal[a] ** 2 + odd**2)
+            slip.append(cell.let(f"s_{a}", cell.below(wrong, half, slips, 0)))
+            still.append(cell.let(f"still_{a}", cell.below(wrong, half, 0, 2 / lattice.cs2)))
+        found = {}
+        for i in links:
+            c, w, back = lattice.c[i], lattice.w[i], cell.left[lattice.opp[i]]
+            moving = sum(c[a] * still[a] * cell.at_wall(i, wall[a]) for a in axes if c[a])
+            found[i] = back + w * (dot(c, slip) + moving)
+        return found
 
     def _wall_velocity(self, cell: Cell) -> list[Expression]:
         """The velocity of the wall in front of the cell; zeros at rest."""

@@ -134,9 +134,10 @@ def rheology_lines(case: Case, fluid: Fluid, speed: float) -> list[Line]:
 def wall_lines(case: Case, speed: float) -> list[Line]:
     """u_tau, Re_tau and y+ of the first cell of a channel that a constant force drives.
 
-    In other flows y+ at faces with a wall model, of a flat plate as long as the box.
+    In other flows y+ at faces and bodies with a wall model, of a flat plate as long as the box.
     """
-    models = [each for each in case.boundaries if isinstance(each, WallModel)]
+    walls = (*case.boundaries, *(body.boundary for body in case.bodies))
+    models = [each for each in walls if isinstance(each, WallModel)]
     channel, what = forced_channel(case), "y+ of the first cell"
     if channel is not None:
         return [

@@ -2,6 +2,7 @@
 
 import pytest
 from support.faces import closed
+from support.walls import body
 
 from mpilbm.case.case import parse_case
 from mpilbm.run.preflight.plan import plan
@@ -46,17 +47,24 @@ def test_a_channel(wall, nu, expected):
     assert len(needless) == (wall is MODEL and nu == 0.005)
 
 
-def test_a_wind_tunnel():
+@pytest.mark.parametrize("of_body", [False, True])
+def test_a_wind_tunnel(of_body):
     """Without a force: y+ of a flat plate as long as the box, sqrt(0.013 / Re^(1/7)) U / (2 nu)."""
-    road = {"name": "wall_model", "law": "log", "where": ["z-"]}
+    road, sides = {"name": "wall_model", "law": "log"}, ["y-", "y+", "z+"]
     faces = [
         {"name": "equilibrium", "where": ["x-"], "velocity": [0.1, 0, 0]},
         {"name": "equilibrium", "where": ["x+"], "rho": 1.0},
-        {"name": "free_slip", "where": ["y-", "y+", "z+"]},
-        road,
+        {"name": "free_slip", "where": sides + ["z-"] * of_body},
     ]
     tables = closed("D3Q19", [60, 8, 8], faces, fluid={"viscosity": 1e-5})
-    value, verdict, level = first_cell(plan(parse_case(tables, "test.toml")))
+    if of_body:
+        tables["body"] = [body(road, "block", name="box", lower=[20, 2, 0], upper=[30, 6, 3])]
+    else:
+        tables["boundary"].append(road | {"where": ["z-"]})
+    found = plan(parse_case(tables, "test.toml"))
+    slopes = [each for each in found.findings if "parallel to the faces" in each.message]
+    assert len(slopes) == of_body  # the upper corners
+    value, verdict, level = first_cell(found)
     exact = 0.1 * (0.013 / (0.1 * 60 / 1e-5) ** (1 / 7)) ** 0.5 / 2e-5
     assert value == f"about {exact:.2g}"
     assert verdict == "at a plate of 60 cells; above 5: wall_model gives the stress"

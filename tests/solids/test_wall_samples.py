@@ -1,0 +1,54 @@
+"""Plane walls of bodies, and the cells that wall models sample there."""
+
+import numpy as np
+from support.slabs import box
+from support.walls import body
+
+from mpilbm.case.case import parse_case
+from mpilbm.parallel.slabs import split
+from mpilbm.physics.boundary_capabilities import INWARD_FALLBACK, SLOPE_FALLBACK
+from mpilbm.solids.build import build
+
+MODEL = {"name": "wall_model", "law": "spalding", "sample": 3}
+
+
+def samples(slabs: int, *bodies: dict):
+    """Of each slab: coordinates of the cells and of the sampled cells, and the samples."""
+    case = parse_case(box("D2Q9", [9, 12], body=list(bodies)), "test.toml")
+    for slab in split(case.shape, slabs, True):
+        (entries,) = build(case, slab).lists
+        places = []
+        for cells in (entries.cells, entries.samples.cells):
+            plane, x = np.divmod(cells, 9)
+            places.append(np.stack([x, (plane + slab.begin) % 12], axis=1))
+        yield *places, entries
+
+
+def test_a_block_and_a_plate_above_it():
+    """Cells around a block sample two cells away; those below a plate the last fluid cell."""
+    block = body(MODEL, "block", name="box", lower=[2, 3], upper=[7, 6])
+    plate = body(MODEL, "plate", name="box", lower=[0, 8], upper=[9, 9])
+    ((at, sampled, entries),) = samples(1, block, plate)
+    triples = zip(at, sampled, entries.samples.height, strict=True)
+    found = {tuple(a): (tuple(b), h) for a, b, h in triples}
+    assert found[4, 2] == ((4, 0), 2.5)
+    assert found[1, 4] == ((8, 4), 2.5)
+    assert found[7, 4] == ((0, 4), 2.5)
+    assert found[0, 9] == ((0, 11), 2.5)
+    # a cell has an entry for each body; the later one is that of the plate
+    assert found[4, 7] == ((4, 6), 1.5)
+    corner = np.flatnonzero((at == [1, 2]).all(axis=1))
+    assert not entries.samples.normal[corner].any()
+    nearer, sloped = (entries.fallbacks[key] for key in (INWARD_FALLBACK, SLOPE_FALLBACK))
+    assert nearer == 5 + 5  # between block and plate
+    assert sloped == 8  # the ends of the sides of the block, in 2D
+
+
+def test_slabs_do_not_show():
+    block = body(MODEL, "block", name="box", lower=[2, 3], upper=[7, 6])
+    ((at, sampled, entries),) = samples(1, block)
+    cut = list(samples(4, block))
+    assert np.array_equal(np.concatenate([each[0] for each in cut]), at)
+    assert np.array_equal(np.concatenate([each[1] for each in cut]), sampled)
+    heights = [each[2].samples.height for each in cut]
+    assert np.array_equal(np.concatenate(heights), entries.samples.height)

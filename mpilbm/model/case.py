@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.model.box import Domain, Needs, Precision
+from mpilbm.model.box import Domain, Needs, Precision, Run
 
 if TYPE_CHECKING:
     from mpilbm.core.formulas.trees import Tree
@@ -183,22 +183,6 @@ class Buoyancy(Protocol):
     @property
     def expansions(self) -> Mapping[str, Any]:
         """`beta` and `reference` of the scalars, by label."""
-
-
-class Run(Protocol):
-    """The part of the table [run] that kernels and geometry depend on."""
-
-    @property
-    def steps(self) -> int:
-        """The number of time steps."""
-
-    @property
-    def last(self) -> int:
-        """The step up to which values that change with time are checked."""
-
-    @property
-    def compares_velocity(self) -> bool:
-        """Whether the velocity of all cells is compared with the previous one."""
 
 
 class BoundedLattice(Protocol):

@@ -75,8 +75,7 @@ def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dic
         tables["windows at faces"] = case.layout.buffers * sum(g.count for g in inner) * unit
     if in_cells(case) and isinstance(grid, Grid):
         arrays = 3 if moving(case) else 1  # shares; bodies in cells; shares of those at rest
-        shares = sum(byte_grid(SHARE, each).count for each in (grid, *inner))
-        tables["solid shares"] = arrays * shares
+        tables["solid shares"] = arrays * sum(byte_grid(SHARE, g).count for g in (grid, *inner))
     return {
         "populations": len(case.fluids) * case.layout.buffers * grid.count * unit,
         **tables,

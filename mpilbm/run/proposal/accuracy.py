@@ -1,0 +1,99 @@
+"""The expected accuracy of a 3D flow: that of the most similar flow of the validation."""
+
+from dataclasses import dataclass
+from math import log, log10
+
+from mpilbm.core.units import counted
+from mpilbm.run.preflight.report import Line
+from mpilbm.run.proposal.scheme import Kind, Resolution, Walls
+
+FAR = 1.0  # decades of the Reynolds number above which flows are not similar
+WRONG = 0.1  # relative deviation above which a result cannot be trusted
+
+
+@dataclass(frozen=True)
+class Row:
+    """A measured flow of the manual's chapter Validation; `section` is the heading there."""
+
+    kind: Kind
+    walls: Walls
+    flow: str
+    reynolds: float
+    cells: int
+    quantity: str
+    found: float
+    reference: float
+    section: str
+
+    @property
+    def ratio(self) -> float:
+        """Found over reference."""
+        return self.found / self.reference
+
+    @property
+    def text(self) -> str:
+        """The row in words, with its place in the manual."""
+        return (
+            f"{self.flow}, Re {self.reynolds:g}, {counted(self.cells, 'cell')}: {self.quantity} "
+            f"{self.found:g}, reference {self.reference:g} (validation, {self.section})"
+        )
+
+
+SPHERE, MESH, ELBOW = "Sphere in a pipe", "Surface meshes", "Pipe elbow"
+ROWS = (
+    Row("external", "resolved", "sphere in a pipe", 10, 61, "c_d", 14.55, 14.74, SPHERE),
+    Row("external", "resolved", "sphere in a pipe", 100, 61, "c_d", 2.331, 2.380, SPHERE),
+    Row("external", "resolved", "sphere in a pipe", 200, 61, "c_d", 1.641, 1.679, SPHERE),
+    Row("external", "coarse", "Ahmed body", 2.78e6, 40, "c_d", 0.848, 0.285, MESH),
+    Row("external", "coarse", "Ahmed body", 2.78e6, 64, "c_d", 0.685, 0.285, MESH),
+    Row("external", "coarse", "Ahmed body", 2.78e6, 128, "c_d", 0.619, 0.285, MESH),
+    Row("external", "coarse", "Ahmed body", 2.78e6, 192, "c_d", 0.581, 0.285, MESH),
+    Row("internal", "resolved", "laminar pipe", 997, 25, "mean velocity", 0.996, 1.0, "Pipe"),
+    Row("internal", "coarse", "pipe elbow", 5e4, 10, "pressure drop", 1.9, 0.34, ELBOW),
+    Row("internal", "coarse", "pipe elbow", 5e4, 14, "pressure drop", 1.36, 0.34, ELBOW),
+)
+
+
+def nearest(flow: Resolution) -> Row | None:
+    """The row with such walls at the nearest Reynolds number, and the nearest number of cells."""
+    rows = (row for row in ROWS if (row.kind, row.walls) == (flow.kind, flow.walls))
+
+    def apart(row: Row) -> tuple[float, float]:
+        return abs(log(row.reynolds / flow.reynolds)), abs(log(row.cells / flow.cells))
+
+    return min(rows, key=apart, default=None)
+
+
+def wall_line(flow: Resolution) -> Line:
+    """y+ of the first cell, and what resolves or models the walls."""
+    value = f"y+ about {flow.first:.2g}"
+    if flow.walls == "resolved":
+        return Line("walls", value, "resolved", "good")
+    if flow.walls == "modelled":
+        return Line("walls", value, "not resolved; a wall law gives the stress", "good")
+    text = (
+        "not resolved, and bodies have no wall model; "
+        f"{flow.needed:,} cells along the length would resolve them"
+    )
+    return Line("walls", value, text, "poor")
+
+
+def accuracy_line(flow: Resolution) -> Line:
+    """The deviation that the most similar flow had, and whether to trust the result."""
+    row = nearest(flow)
+    if row is None:
+        text = f"the validation has no {flow.kind} flow whose walls are {flow.walls}"
+        return Line("accuracy", "not measured", text, "fair")
+    far = abs(log10(row.reynolds / flow.reynolds)) > FAR
+    similar = f"the most similar flow: {row.text}"
+    if far:
+        value, level = "not measured at this Reynolds number", "fair"
+        if flow.walls == "coarse":
+            value, level = f"not trustworthy: {value}, and the walls are not resolved", "poor"
+        return Line("accuracy", value, similar, level)
+    if abs(row.ratio - 1) > WRONG:
+        value = f"not trustworthy: {row.quantity} was {row.ratio:.2g} times too large"
+        return Line("accuracy", value, similar, "poor")
+    if flow.cells < row.cells / 2:
+        return Line("accuracy", "not measured with so few cells", similar, "fair")
+    return Line("accuracy", f"about {abs(row.ratio - 1):.1%}", similar, "good")

@@ -19,7 +19,7 @@ from mpilbm.case.model import Case
 from mpilbm.case.starts import inlets
 from mpilbm.core.registry import make
 from mpilbm.core.units import TIME, VELOCITY, VISCOSITY, Units, mach, reynolds
-from mpilbm.model.collision_label import parts_of
+from mpilbm.model.collision_label import label_of, parts_of
 from mpilbm.model.flow_kinds import flows
 from mpilbm.model.limits import MARGIN, limit, measured, measured_on, similar_flows, stability
 from mpilbm.physics.boundaries.wall import Wall
@@ -27,7 +27,7 @@ from mpilbm.run.preflight.inspection import is_usable, with_collision
 from mpilbm.run.preflight.report import Line
 from mpilbm.run.proposal.accuracy import accuracy_line, wall_line
 from mpilbm.run.proposal.costs import gpu_lines, rank_lines
-from mpilbm.run.proposal.scheme import MACH, Kind, Resolution, longest_step
+from mpilbm.run.proposal.scheme import MACH, Kind, Resolution, collision, longest_step
 
 ROUNDING = 1e-6  # of a Mach number that a case gives as exactly MACH
 REFINEMENTS = (1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64)
@@ -136,15 +136,15 @@ def propose(case: Case, units: Units, speed: float) -> Proposal | None:
 def _coarsest(case: Case, units: Units, speed: float) -> tuple[Case, Proposal | None, str]:
     """The case with the collision that needs the fewest cells, the proposal, and its label.
 
-    The label is "" for the collision of the case; others are taken only if they need fewer cells,
-    first those without a closure, then those of the same name; those of another lattice only if
-    that of the case needs cells of less than half the length.
+    The label is "" for the collision of the case. Others are taken only if they need fewer cells:
+    first that of scheme, then those without a closure, then those of the same name. Those of
+    another lattice are tried only if that of the case needs cells of less than half the length.
     """
     best = case, present(case, units, speed) or propose(case, units, speed), ""
     for lattice in _lattices(case):
         if best[1] and lattice != case.lattice.name and not _much_finer(case, best[1]):
             break
-        for label, other in _others(case, lattice):
+        for label, other in [*_by_rule(case, units, speed, lattice), *_others(case, lattice)]:
             if best[1] is not None and best[1].size == case.domain.size:
                 break
             found = present(other, units, speed) or propose(other, units, speed)
@@ -164,6 +164,24 @@ def _lattices(case: Case) -> list[str]:
     return [own, *(name for name in measured() if name != own and name[:2] == own[:2])]
 
 
+def _by_rule(case: Case, units: Units, speed: float, lattice: str) -> Iterator[tuple[str, Case]]:
+    """The collision that scheme proposes for a stream in 3D, if the case accepts it."""
+    flow = resolution(case, units, units, speed)
+    if flow is None:
+        return
+    table = collision(flow)
+    closure = table.pop("closure", {"name": ""})["name"]
+    label = label_of(table.pop("name"), table, closure)
+    if is_usable(case, case.fluids[0], lattice, label):
+        yield label, _with(case, lattice, label)
+
+
+def _with(case: Case, lattice: str, label: str) -> Case:
+    """The case with another lattice and collision."""
+    fluids = (with_collision(case.fluids[0], label),)
+    return case.model_copy(update={"lattice": make("lattices", lattice), "fluids": fluids})
+
+
 def _others(case: Case, lattice: str) -> Iterator[tuple[str, Case]]:
     """The measured collisions on a lattice that the case accepts: label, and case with it."""
     fluid = case.fluids[0]
@@ -174,11 +192,7 @@ def _others(case: Case, lattice: str) -> Iterator[tuple[str, Case]]:
 
     for label in sorted(measured_on(lattice), key=order):
         if is_usable(case, fluid, lattice, label):
-            changed = {"lattice": make("lattices", lattice)}
-            yield (
-                label,
-                case.model_copy(update=changed | {"fluids": (with_collision(fluid, label),)}),
-            )
+            yield label, _with(case, lattice, label)
 
 
 def _table(label: str) -> str:

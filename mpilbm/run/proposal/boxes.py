@@ -71,7 +71,7 @@ def _past_body(flow: Flow, cell: float) -> Box:
     else:
         anchor = {"anchor": "bottom"} if flow.ground else {}
         shape = _mesh(flow) | anchor | {"at": _point(at, cell)}
-    return Box(size, 1.0, size[0], round(DOWNSTREAM * m / 2), shape)
+    return Box(size, 1.0, size[0], max(1, round(DOWNSTREAM * m / 2)), shape)
 
 
 def _duct(flow: Flow, cell: float) -> Box:

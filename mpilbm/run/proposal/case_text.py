@@ -9,7 +9,7 @@ from typing import Any
 
 from mpilbm.case.case import parse_case
 from mpilbm.case.model import Case
-from mpilbm.core.printable import inline
+from mpilbm.core.printable import inline, one_line
 from mpilbm.core.units import mach
 from mpilbm.model.limits import stability
 from mpilbm.run.preflight.inspection import is_usable
@@ -22,12 +22,13 @@ from mpilbm.run.proposal.scheme import MACH, Kind
 from mpilbm.run.proposal.tables import Proposed, proposed
 
 WIDTH, COMMENT = 98, 40  # of a line, and the column of its comment
+LONGEST = 60  # characters of the name of a file in the title
 
 
 def text_of(kind: Kind, given: Given, path: Path) -> str:
     """The text of the case that is proposed for a flow; raises CommandError and CaseError."""
     flow = flow_of(kind, given, path.parent)
-    name = Path(flow.shape).name
+    name = one_line(Path(flow.shape).name, LONGEST)
     what = given.fluid or "A fluid"
     way = f"past {name}" if kind == "external" else f"through {name}"
     found = proposed(flow, f"{what.capitalize()} {way}, Re = {flow.reynolds:.3g}")

@@ -1,7 +1,6 @@
 """A flow past a body or through a passage in SI, from the options of `mpilbm new`."""
 
 from dataclasses import dataclass
-from math import isfinite
 from os.path import isfile, relpath
 from pathlib import Path
 
@@ -23,6 +22,7 @@ OTHER = {"external": ("bore", "inlet", "outlet"), "internal": ("ground", "blocka
 DIAMETERS = 10  # length of a pipe or duct without --length
 BLOCKAGE = 0.05  # above which the sides of the box change the forces, see surfaces/findings.py
 GPU_MEMORY = 80.0  # GB
+LEAST, LARGEST = 1e-20, 1e20  # of quantities in SI
 Sides = tuple[float, float, float]
 
 
@@ -193,8 +193,8 @@ def _positive(name: str, text: str | None, dimension: Dimension, example: str) -
     if text is None:
         return None
     found = _si(name, text, dimension, example)
-    if not (found > 0 and isfinite(found)):
-        raise CommandError(f"{name} '{text}': allowed: above 0, such as '{example}'")
+    if not LEAST <= found <= LARGEST:
+        raise CommandError(f"{name} '{text}': allowed: above 0 and finite, such as '{example}'")
     return found
 
 

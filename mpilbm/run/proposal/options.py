@@ -38,20 +38,24 @@ class Given:
 
 OPTIONS = (
     option("--body=FILE|SHAPE", "Surface mesh, or sphere (external), pipe or duct (internal)."),
-    option("--unit", "Unit of the file of the body: m, cm, mm, um, in, ft."),
-    option("--length", "Longest side of the body, in place of --unit; length of a pipe or duct."),
-    option("--bore", "Internal: diameter of the passage at its inlet, such as '25 mm'."),
-    option("--speed", "Speed of the stream, or mean speed in the bore, such as '40 m/s'."),
-    option("--fluid", "Fluid: water or air."),
-    option("--temperature", "Temperature of the fluid.  [default: 20 degC]"),
-    option("--viscosity", "Of another fluid, such as '1e-6 m^2/s'; requires --density."),
-    option("--density", "Of another fluid, such as '998 kg/m^3'."),
+    option("--unit=UNIT", "Unit of the file of the body: m, cm, mm, um, in, ft."),
+    option(
+        "--length=LENGTH", "Longest side of the body, in place of --unit; length of a pipe or duct."
+    ),
+    option("--bore=LENGTH", "Internal: diameter of the passage at its inlet, such as '25 mm'."),
+    option("--speed=SPEED", "Speed of the stream, or mean speed in the bore, such as '40 m/s'."),
+    option("--fluid=FLUID", "Fluid: water or air."),
+    option("--temperature=T", "Temperature of the fluid.  [default: 20 degC]"),
+    option("--viscosity=NU", "Of another fluid, such as '1e-6 m^2/s'; requires --density."),
+    option("--density=RHO", "Of another fluid, such as '998 kg/m^3'."),
     option("--ground=GAP", "External: a road this far below the body moves with the fluid."),
     option("--inlet=FACE", "Internal, of a mesh: face of the inlet.  [default: x-]"),
     option("--outlet=FACE", "Internal, of a mesh: face of the outlet.  [default: x+]"),
-    option("--cells", "Cells along the body or across the bore.", type=click.IntRange(4, 100_000)),
     option(
-        "--blockage",
+        "--cells=N", "Cells along the body or across the bore.", type=click.IntRange(4, 100_000)
+    ),
+    option(
+        "--blockage=SHARE",
         "External: largest share of the cross-section that the body fills.  [default: 0.05]",
         type=PositiveNumber(max=0.5),
     ),

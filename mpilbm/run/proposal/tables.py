@@ -137,7 +137,8 @@ def _outputs(flow: Flow, box: Box, cell: float, every: str) -> list[Tables]:
     last = {"name": "snapshot", "fields": ["rho", "u", "pressure"]}
     if flow.kind == "external":
         velocity = [f"{flow.speed:.9g} m/s", 0, 0]
-        return [{"name": "body_forces", "every": every, "velocity": velocity}, last]
+        forces = {"name": "body_forces", "every": every, "velocity": velocity, "lift": [0, 0, 1]}
+        return [forces, last]
     bore = flow.length / cell
     planes = []
     for label, face, behind in zip(("in", "out"), flow.faces, (bore, box.sponge + 2), strict=True):

@@ -187,6 +187,7 @@ EXTERNAL = ("--template", "external", "--body", "sphere", "--length", "1 m", "--
     [
         ((*EXTERNAL,), "--speed: is missing; give a number with a unit, such as '40 m/s'"),
         ((*EXTERNAL, "--speed", "-4 m/s"), "--speed '-4 m/s': allowed: above 0"),
+        ((*EXTERNAL, "--speed", "1e300 m/s"), "--speed '1e300 m/s': allowed: above 0 and finite"),
         ((*EXTERNAL, "--speed", "4"), "is no number with a unit; write it as '40 m/s'"),
         ((*EXTERNAL, "--speed", "4 m"), "has the unit m; allowed: '40 m/s'"),
         ((*EXTERNAL, "--speed", "4 furlong/day/x"), "unknown unit"),

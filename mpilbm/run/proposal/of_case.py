@@ -16,18 +16,17 @@ from functools import partial
 from math import ceil
 
 from mpilbm.case.model import Case
-from mpilbm.case.starts import inlets
 from mpilbm.core.registry import make
 from mpilbm.core.units import TIME, VELOCITY, VISCOSITY, Units, mach, reynolds
 from mpilbm.model.collision_label import label_of, parts_of
 from mpilbm.model.flow_kinds import flows
 from mpilbm.model.limits import MARGIN, limit, measured, measured_on, similar_flows, stability
-from mpilbm.physics.boundaries.wall import Wall
 from mpilbm.run.preflight.inspection import is_usable, with_collision
 from mpilbm.run.preflight.report import Line
 from mpilbm.run.proposal.accuracy import accuracy_line, wall_line
 from mpilbm.run.proposal.costs import gpu_lines, rank_lines
-from mpilbm.run.proposal.scheme import MACH, Kind, Resolution, collision, longest_step
+from mpilbm.run.proposal.resolution import resolution
+from mpilbm.run.proposal.scheme import MACH, collision, longest_step
 
 ROUNDING = 1e-6  # of a Mach number that a case gives as exactly MACH
 REFINEMENTS = (1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64)
@@ -74,7 +73,7 @@ def proposal_lines(
             Line("cell", f'"{found.units.cell:.6g} m"', f"{size} cells, for the same box"),
             Line("step", f'"{found.units.step:.6g} s"', f"Mach <= {MACH:g} and stable"),
         ]
-    flow = resolution(given, units, found.units, speed)
+    flow = resolution(given, speed, units.cell / found.units.cell)
     if flow is not None:
         lines += [wall_line(flow), accuracy_line(flow)]
     domain = case.domain.model_copy(update={"size": found.size})
@@ -82,39 +81,6 @@ def proposal_lines(
     if gpu_memory is None:
         return [*lines, *rank_lines(finer, found.steps, ranks)]
     return [*lines, *gpu_lines(finer, found.steps, gpu_memory)]
-
-
-def resolution(case: Case, units: Units, proposed: Units, speed: float) -> Resolution | None:
-    """How finely the proposed cells resolve the flow; None if no stream in 3D drives it.
-
-    The length is the longest side of the bodies. If one of them extends beyond the box, or walls
-    alone bound the flow, it is the shortest side of the box across the inlet.
-    """
-    _, inlet = next(inlets(case), ("", None))
-    walls = any(isinstance(boundary, Wall) for boundary in case.boundaries)
-    if case.dimensions < 3 or inlet is None or case.scalars or not (walls or case.bodies):
-        return None
-    sides = dict(zip("xyz", case.domain.size, strict=True))
-    length = _longest_body(case)
-    kind: Kind = "external" if length else "internal"
-    across = min(n for axis, n in sides.items() if axis != inlet.where[0][0])
-    length = length or float(across)
-    finer = units.cell / proposed.cell
-    number = reynolds(case.fluids[0].viscosity, length, speed)
-    return Resolution(kind, number, length * finer, not case.bodies)
-
-
-def _longest_body(case: Case) -> float | None:
-    """The longest side of the bodies; None if one extends beyond the box, or has no shape."""
-    found = []
-    for body in case.bodies:
-        if body.shape is None:
-            return None
-        sides = list(zip(*body.shape.bounds(), case.domain.size, strict=True))
-        if any(lower < 0 or upper > n for lower, upper, n in sides):
-            return None
-        found.append(max(upper - lower for lower, upper, _ in sides))
-    return max(found, default=None)
 
 
 def present(case: Case, units: Units, speed: float) -> Proposal | None:
@@ -144,7 +110,7 @@ def _coarsest(case: Case, units: Units, speed: float) -> tuple[Case, Proposal | 
     for lattice in _lattices(case):
         if best[1] and lattice != case.lattice.name and not _much_finer(case, best[1]):
             break
-        for label, other in [*_by_rule(case, units, speed, lattice), *_others(case, lattice)]:
+        for label, other in [*_by_rule(case, speed, lattice), *_others(case, lattice)]:
             if best[1] is not None and best[1].size == case.domain.size:
                 break
             found = present(other, units, speed) or propose(other, units, speed)
@@ -164,9 +130,9 @@ def _lattices(case: Case) -> list[str]:
     return [own, *(name for name in measured() if name != own and name[:2] == own[:2])]
 
 
-def _by_rule(case: Case, units: Units, speed: float, lattice: str) -> Iterator[tuple[str, Case]]:
+def _by_rule(case: Case, speed: float, lattice: str) -> Iterator[tuple[str, Case]]:
     """The collision that scheme proposes for a stream in 3D, if the case accepts it."""
-    flow = resolution(case, units, units, speed)
+    flow = resolution(case, speed)
     if flow is None:
         return
     table = collision(flow)

@@ -2,12 +2,14 @@
 
 import tomllib
 
+import numpy as np
 import pytest
 
 from mpilbm.case.case import parse_case
 from mpilbm.core.units import VELOCITY, VISCOSITY, mach, tau_from_viscosity
 from mpilbm.run.preflight.plan import plan
 from mpilbm.run.proposal import costs, of_case
+from mpilbm.run.proposal.resolution import resolution
 from mpilbm.run.proposal.scheme import Resolution, collision
 
 CASE = """
@@ -202,26 +204,43 @@ def test_a_car_gets_a_scheme_its_cost_and_a_verdict():
 
 
 @pytest.mark.parametrize(
-    ("size", "length", "kind"),
-    [(("body",), 8.0, "external"), ((), 20.0, None), (("walls",), 20.0, "internal")],
+    ("parts", "length", "kind"),
+    [
+        (("body",), 8.0, "external"),
+        ((), 20.0, None),
+        (("walls",), 20.0, "internal"),
+        (("body", "wide"), 0, None),
+        (("body", "long"), 20.0, "internal"),
+        (("body", "mask"), 0, None),
+    ],
 )
-def test_the_length_of_a_flow_is_that_of_its_body_or_of_its_passage(size, length, kind):
+def test_the_length_of_a_flow_is_that_of_its_body_or_of_its_passage(
+    parts, length, kind, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
     tables = tomllib.loads(CAR)
     tables["boundary"][2]["where"] += ["z-"]
     del tables["boundary"][3]
-    if "body" not in size:
+    if "body" not in parts:
         del tables["body"]
-    if "walls" in size:
+    if "walls" in parts:
         tables["boundary"][2]["name"] = "bounce_back"
+    if "wide" in parts:
+        tables["body"][0]["shape"]["upper"] = ["50 cm", "58 cm", "48 cm"]
+    if "long" in parts:
+        tables["body"][0]["shape"]["upper"] = ["50 cm", "70 cm", "48 cm"]
+    if "mask" in parts:
+        np.save("mask.npy", np.zeros((20, 24, 40), np.uint8))
+        tables["body"][0] = {"mask": "mask.npy", "boundary": {"name": "bounce_back"}}
     case = parse_case(tables)
-    flow = of_case.resolution(case, case.units, case.units, 0.05)
+    flow = resolution(case, 0.05)
     if kind is None:
         assert flow is None
         return
     assert flow.kind == kind
     assert flow.cells == pytest.approx(length)
     assert flow.reynolds == pytest.approx(0.05 * length / case.fluids[0].viscosity)
-    assert flow.flat == (kind == "internal")
+    assert flow.flat == ("body" not in parts)
 
 
 @pytest.mark.parametrize(

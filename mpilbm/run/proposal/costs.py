@@ -20,7 +20,7 @@ FULL = 0.9  # of the memory of a GPU: boundary lists and the driver need the res
 # GLUPS of one GPU in `moments` and float32 past the Ahmed body, 160 cells long: manual,
 # performance, "Flows with walls, inlets and bodies". Other cases are estimated.
 MEASURED = {("D3Q27", "recursive_regularized"): 20.0, ("D3Q19", "recursive_regularized"): 23.4}
-MEASURED_ON = "an H100, measured past the Ahmed body"
+MEASURED_ON = "an H100, past the Ahmed body; small boxes are slower"
 
 
 def gpu_lines(case: Case, steps: int, gpu_memory: float) -> list[Line]:
@@ -82,5 +82,5 @@ def duration(seconds: float) -> str:
     """A time in s, min, h or days, with two digits."""
     for limit, scale, name in ((120, 1, "s"), (7200, 60, "min"), (172800, 3600, "h")):
         if seconds < limit:
-            return f"{seconds / scale:.2g} {name}"
+            return f"{float(f'{seconds / scale:.2g}'):g} {name}"
     return f"{seconds / 86400:.3g} days"

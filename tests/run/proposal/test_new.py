@@ -153,6 +153,24 @@ def test_a_duct_has_a_wall_model():
     assert accuracy.value == "not measured"
 
 
+@pytest.mark.parametrize(
+    ("kind", "number", "cells", "value"),
+    [
+        ("external", 100, 60, "about 2.1%"),
+        ("external", 100, 12, "not measured with so few cells"),
+        ("external", 2000, 60, "not measured at this Reynolds number"),
+        ("external", 2000, 4, "not trustworthy: not measured at this Reynolds number"),
+        ("external", 1e6, 128, "not trustworthy: c_d was 2.2 times too large"),
+        ("internal", 1500, 25, "about 0.4%"),
+        ("internal", 9000, 80, "not measured at this Reynolds number"),
+        ("internal", 2e5, 40, "not trustworthy: pressure drop was 4 times too large"),
+    ],
+)
+def test_the_accuracy_is_that_of_a_flow_of_the_same_regime(kind, number, cells, value):
+    """The row of laminar pipes says nothing of a turbulent one."""
+    assert accuracy_line(Resolution(kind, number, cells)).value.startswith(value)
+
+
 def test_a_wall_model_of_bodies_is_one_constant(monkeypatch):
     flow = Resolution("external", 1e6, 100)
     assert body_wall(flow)["name"] == "partially_saturated"

@@ -244,7 +244,8 @@ def test_the_length_of_a_flow_is_that_of_its_body_or_of_its_passage(
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(3, "3 s"), (300, "5 min"), (9000, "2.5 h"), (864000, "10 days")]
+    ("seconds", "text"),
+    [(3, "3 s"), (117, "120 s"), (300, "5 min"), (9000, "2.5 h"), (864000, "10 days")],
 )
 def test_durations(seconds, text):
     assert costs.duration(seconds) == text

@@ -74,7 +74,7 @@ def nearest(flow: Resolution) -> Row | None:
 
 def wall_line(flow: Resolution) -> Line:
     """y+ of the first cell, and what resolves or models the walls."""
-    value = f"y+ about {flow.first:.2g}"
+    value = f"y+ about {float(f'{flow.first:.2g}'):g}"
     if flow.walls == "resolved":
         return Line("walls", value, "resolved", "good")
     if flow.walls == "modelled":

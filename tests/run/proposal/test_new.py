@@ -1,6 +1,7 @@
 """`mpilbm new --template external` and `internal`: a case for a flow in SI, which runs as it is."""
 
 import re
+import shlex
 import shutil
 from pathlib import Path
 
@@ -119,6 +120,15 @@ def test_a_mesh_above_a_road():
     area = case.bodies[0].shape.frontal_area(0, case.domain)
     assert area / np.prod(case.domain.size[1:]) < 0.05
     assert stability(case, case.fluids[0], 0.0577)[1] == "good"
+
+
+def test_the_manual_shows_what_its_first_command_writes():
+    text = (ROOT / "mpilbm/view/manual/proposal.md").read_text()
+    shutil.copy(ROOT / "cases" / "ahmed.stl", "car.stl")
+    command = re.search(r"^mpilbm (new .*)$", text, re.M)[1]
+    assert call(*shlex.split(command)).exit_code == 0
+    shown = text.partition("```\n# cells")[2].partition("\n```")[0]
+    assert shown in Path("car.toml").read_text()
 
 
 def test_a_passage_of_a_mesh():

@@ -153,6 +153,14 @@ def test_without_a_proposal_check_says_what_to_change():
     assert slow["cell, step"][0] == "as given"
 
 
+def test_without_measured_collisions_check_says_so(monkeypatch):
+    """As on a lattice of a plug-in."""
+    monkeypatch.setattr(of_case, "_lattices", lambda case: [])
+    text = CASE.replace('"0.01 m/s"', '"9 m/s"').replace("20 cm", "20 m").replace("8 cm", "8 m")
+    text = text.replace('cell = "1 mm"', 'cell = "2 cm"').replace('"1 m/s"', '"90 m/s"')
+    assert "was measured" in proposed(text)["change"][1]
+
+
 CAR = """
 [lattice]
 name = "D3Q27"

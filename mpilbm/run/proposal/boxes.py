@@ -5,7 +5,7 @@ from math import ceil, sqrt
 from typing import Any
 
 from mpilbm.run.preflight.inspection import TURBULENT
-from mpilbm.run.proposal.flow import Flow
+from mpilbm.run.proposal.flow import FLAT, Flow
 
 UPSTREAM, DOWNSTREAM = 1.0, 2.5  # of the margin around a body
 CLOSED = 1  # cells of solid between a passage and the box; an open end lies so far outside
@@ -50,7 +50,7 @@ def box_of(flow: Flow, cell: float) -> Box:
     """The box of a flow in cells of this side in m."""
     if flow.kind == "external":
         return _past_body(flow, cell)
-    return _duct(flow, cell) if flow.shape == "duct" else _passage(flow, cell)
+    return _duct(flow, cell) if flow.shape == FLAT else _passage(flow, cell)
 
 
 def _past_body(flow: Flow, cell: float) -> Box:
@@ -77,7 +77,7 @@ def _past_body(flow: Flow, cell: float) -> Box:
 def _duct(flow: Flow, cell: float) -> Box:
     """A square duct along x, whose walls are faces of the box."""
     x, y, z = (round(side / cell) for side in flow.sides)
-    return Box((x, y, z), 1.0, x, y, None)
+    return Box((x, y, z), 1.0, x, _sponge(y, x), None)
 
 
 def _passage(flow: Flow, cell: float) -> Box:
@@ -91,13 +91,20 @@ def _passage(flow: Flow, cell: float) -> Box:
     axes = {face[0] for face in flow.faces}
     passage = sum(n for n, axis in zip(size, "xyz", strict=True) if axis in axes)
     at = middle[0], middle[1], middle[2]
-    bore, fastest = round(flow.length / cell), 1.0
+    fastest = 1.0
     if flow.shape == "pipe":
         fastest = PARABOLA if flow.reynolds < TURBULENT else AXIS
         shape = {"name": "difference", "of": [_block(flow), _bore(flow, at, cell)]}
     else:
         shape = _mesh(flow) | {"invert": True, "at": _point(at, cell)}
-    return Box((size[0], size[1], size[2]), fastest, passage, bore, shape)
+    end = size["xyz".index(flow.faces[1][0])]
+    sponge = _sponge(round(flow.length / cell), end)
+    return Box((size[0], size[1], size[2]), fastest, passage, sponge, shape)
+
+
+def _sponge(bore: int, length: int) -> int:
+    """The thickness of the sponge: a bore, but at most a quarter of the box along the flow."""
+    return max(1, min(bore, length // 4))
 
 
 def _block(flow: Flow) -> dict[str, Any]:

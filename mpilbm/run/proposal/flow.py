@@ -18,6 +18,7 @@ from mpilbm.solids.surfaces import read
 from mpilbm.solids.surfaces.findings import METRES
 
 SHAPES: dict[str, tuple[str, ...]] = {"external": ("sphere",), "internal": ("pipe", "duct")}
+FLAT = "duct"  # the shape whose walls are faces of the box
 OTHER = {"external": ("bore", "inlet", "outlet"), "internal": ("ground", "blockage")}
 DIAMETERS = 10  # length of a pipe or duct without --length
 BLOCKAGE = 0.05  # above which the sides of the box change the forces, see surfaces/findings.py
@@ -60,7 +61,7 @@ class Flow:
 
     def resolution(self, cell: float) -> Resolution:
         """How finely cells of this side resolve it."""
-        return Resolution(self.kind, self.reynolds, self.length / cell, self.shape == "duct")
+        return Resolution(self.kind, self.reynolds, self.length / cell, self.shape == FLAT)
 
 
 def flow_of(kind: Kind, given: Given, folder: Path) -> Flow:
@@ -82,7 +83,7 @@ def flow_of(kind: Kind, given: Given, folder: Path) -> Flow:
         shape = relpath(shape, folder)
     substance, nu = _substance(given)
     reference = bore or max(sides)
-    cells = given.cells or cells_along(kind, speed * reference / nu)
+    cells = given.cells or cells_along(kind, speed * reference / nu, shape == FLAT)
     ground = _positive("--ground", given.ground, LENGTH, "50 mm")
     faces = _faces(given, shape in SHAPES[kind])
     blockage, memory = given.blockage or BLOCKAGE, given.gpu_memory or GPU_MEMORY

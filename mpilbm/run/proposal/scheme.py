@@ -6,7 +6,7 @@ The time step is the longest one with
 
 that is u = min(0.1 cs, cs2 u_SI cell / (2 nu_SI)) cells per step for the largest given speed u_SI.
 The walls are resolved if y+ of the first cell is at most 5. Then a flow needs no closure, and walls
-at their exact distance are accurate; otherwise it gets a closure, and bodies are partially
+at their exact distance are accurate. Otherwise it gets a closure, and bodies are partially
 saturated cells, which are stable and as fast as flow without a body.
 """
 
@@ -21,11 +21,12 @@ from mpilbm.solids.surfaces.findings import y_plus
 MACH, TAU = 0.1, 1.0
 LATTICE = "D3Q27"
 # Along the body or across the bore. With 32 and 20 cells the validation has errors of some percent
-# in laminar flow. Above 160 cells refinement changes the drag of the Ahmed body by a few percent at
-# ten times the work, so that more are proposed only on request.
-LEAST, MOST = {"external": 32, "internal": 20}, 160
+# in laminar flow. Above 160 cells coarse walls gain little: from 128 to 192 the drag of the Ahmed
+# body falls by 6 % at 5 times the work. A wall model was measured with 20 cells across a channel.
+LEAST, MOST, MODELLED = {"external": 32, "internal": 20}, 160, 40
 MODEL: dict[str, Any] = {"name": "wall_model", "law": "spalding"}
 MODEL_OF_BODIES: dict[str, Any] = {}  # that of bodies: MODEL, once their walls have one
+CLOSURES = {"modelled": "qr", "coarse": "smagorinsky"}  # none where the walls are resolved
 
 Kind = Literal["external", "internal"]
 Walls = Literal["resolved", "modelled", "coarse"]
@@ -64,9 +65,15 @@ class Resolution:
         return ceil(self.first * self.cells / VISCOUS)
 
 
-def cells_along(kind: Kind, reynolds: float) -> int:
-    """The cells that are proposed: those that resolve the walls, from LEAST to MOST."""
-    return min(max(Resolution(kind, reynolds, 1).needed, LEAST[kind]), MOST)
+def cells_along(kind: Kind, reynolds: float, flat: bool = False) -> int:
+    """The cells that are proposed: those that resolve the walls, from LEAST to MOST.
+
+    `flat` walls in a passage that MOST cells do not resolve get a wall model and MODELLED cells.
+    """
+    finest = Resolution(kind, reynolds, MOST, flat)
+    if finest.walls == "modelled" and kind == "internal":
+        return MODELLED
+    return min(max(finest.needed, LEAST[kind]), MOST)
 
 
 def longest_step(cell: float, fastest: float, nu: float, cs2: float) -> float:
@@ -86,7 +93,8 @@ def collision(flow: Resolution) -> dict[str, Any]:
 
     On LATTICE it equals `central_moment`, by which the stability map judges it.
     """
-    closure = {} if flow.walls == "resolved" else {"closure": {"name": "smagorinsky"}}
+    name = CLOSURES.get(flow.walls)
+    closure = {"closure": {"name": name}} if name else {}
     return {"name": "recursive_regularized", "omega_bulk": 1} | closure
 
 
@@ -98,5 +106,7 @@ def face_wall(flow: Resolution) -> dict[str, Any]:
 def body_wall(flow: Resolution) -> dict[str, Any]:
     """The boundary of a body."""
     if flow.walls == "resolved":
-        return {"name": "interpolated"}
+        return {"name": "interpolated"} | (
+            {"conserve_mass": True} if flow.kind == "internal" else {}
+        )
     return MODEL_OF_BODIES or {"name": "partially_saturated"}

@@ -35,10 +35,6 @@ class Proposed:
     steps: int
     tables: Tables
 
-    def seconds(self, steps: float) -> str:
-        """A number of steps as a quantity."""
-        return _seconds(steps, self.step)
-
 
 def proposed(flow: Flow, title: str) -> Proposed:
     """The case for a flow."""

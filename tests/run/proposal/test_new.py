@@ -21,7 +21,7 @@ from mpilbm.model.limits import stability
 from mpilbm.run.preflight.plan import plan
 from mpilbm.run.proposal import costs, scheme
 from mpilbm.run.proposal.accuracy import ROWS, accuracy_line, wall_line
-from mpilbm.run.proposal.scheme import MOST, Resolution, body_wall
+from mpilbm.run.proposal.scheme import LEAST, MODELLED, MOST, Resolution, body_wall, cells_along
 
 AIR, WATER = 1.5060e-5, 1.0034e-6  # m^2/s at 20 degC
 SPHERE = ("--template", "external", "--body", "sphere", "--fluid", "air", "--blockage", "0.3")
@@ -160,25 +160,29 @@ def test_a_duct_has_a_wall_model():
     report = plan(case)
     assert not [found for found in report.findings if found.severity != NOTE]
     accuracy = next(x for x in report.sections["proposal"] if x.what == "accuracy")
-    assert accuracy.value == "not measured"
+    assert accuracy.value == "not measured with so few cells"
+    assert case.fluids[0].collision.closure.name == "qr"
+    assert cells_along("internal", 4e4, flat=True) == MODELLED
+    assert cells_along("internal", 100, flat=True) == LEAST["internal"]
 
 
 @pytest.mark.parametrize(
-    ("kind", "number", "cells", "value"),
+    ("kind", "number", "cells", "flat", "value"),
     [
-        ("external", 100, 60, "about 2.1%"),
-        ("external", 100, 12, "not measured with so few cells"),
-        ("external", 2000, 60, "not measured at this Reynolds number"),
-        ("external", 2000, 4, "not trustworthy: not measured at this Reynolds number"),
-        ("external", 1e6, 128, "not trustworthy: c_d was 2.2 times too large"),
-        ("internal", 1500, 25, "about 0.4%"),
-        ("internal", 9000, 80, "not measured at this Reynolds number"),
-        ("internal", 2e5, 40, "not trustworthy: pressure drop was 4 times too large"),
+        ("internal", 5e4, 40, True, "about 10.0%"),
+        ("external", 100, 60, False, "about 2.1%"),
+        ("external", 100, 12, False, "not measured with so few cells"),
+        ("external", 2000, 60, False, "not measured at this Reynolds number"),
+        ("external", 2000, 4, False, "not trustworthy: not measured at this Reynolds number"),
+        ("external", 1e6, 128, False, "not trustworthy: c_d was 2.2 times too large"),
+        ("internal", 1500, 25, False, "about 0.4%"),
+        ("internal", 9000, 80, False, "not measured at this Reynolds number"),
+        ("internal", 2e5, 40, False, "not trustworthy: pressure drop was 4 times too large"),
     ],
 )
-def test_the_accuracy_is_that_of_a_flow_of_the_same_regime(kind, number, cells, value):
+def test_the_accuracy_is_that_of_a_flow_of_the_same_regime(kind, number, cells, flat, value):
     """The row of laminar pipes says nothing of a turbulent one."""
-    assert accuracy_line(Resolution(kind, number, cells)).value.startswith(value)
+    assert accuracy_line(Resolution(kind, number, cells, flat)).value.startswith(value)
 
 
 def test_a_wall_model_of_bodies_is_one_constant(monkeypatch):

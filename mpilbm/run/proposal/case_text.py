@@ -93,6 +93,7 @@ def _comments(found: Proposed) -> dict[str, str]:
         "domain.size": " x ".join(map(str, found.box.size)) + " cells",
         "collision.omega_bulk": "damps sound",
         "collision.closure": "the cells do not resolve the turbulence at the walls",
+        "layout.name": 'fast on GPUs; on CPUs "auto" is twice as fast',
         "boundary.0.ramp": "8 crossings of the box by sound: small pressure waves",
         "boundary.1.rho": "relative to the pressure at rest; backflow may enter",
         "sponge.0.viscosity": "more would raise the density in front of it",

@@ -58,6 +58,7 @@ def proposed(flow: Flow, title: str) -> Proposed:
         "domain": {"size": [metres(n, cell) for n in box.size]},
         "fluid": viscosity,
         "collision": scheme.collision(resolution),
+        "layout": {} if box.shape is None else scheme.layout(resolution),
         "boundary": _faces(flow, box, cell, step, _seconds(ramp, step)),
         "sponge": [_sponge(flow, box, cell, u * box.fastest)],
     }

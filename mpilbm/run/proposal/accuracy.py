@@ -106,4 +106,5 @@ def accuracy_line(flow: Resolution) -> Line:
         return Line("accuracy", value, similar, "poor")
     if flow.cells < row.cells / 2:
         return Line("accuracy", "not measured with so few cells", similar, "fair")
-    return Line("accuracy", f"about {abs(row.ratio - 1):.1%}", similar, "good")
+    coarser = max(1.0, row.cells / flow.cells)  # errors of walls grow at least so
+    return Line("accuracy", f"about {abs(row.ratio - 1) * coarser:.1%}", similar, "good")

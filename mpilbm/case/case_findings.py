@@ -181,8 +181,8 @@ def flow_along_walls(case: Case) -> Iterator[Finding]:
 
 
 def has_wall_model(case: Case) -> bool:
-    """Whether a face has a wall model."""
-    return any(isinstance(boundary, WallModel) for boundary in case.boundaries)
+    """Whether a face or a body has a wall model."""
+    return any(isinstance(boundary, WallModel) for _, boundary, _ in case.conditions())
 
 
 def needless_wall_models(case: Case) -> Iterator[Finding]:

@@ -83,7 +83,7 @@ def wall_line(flow: Resolution) -> Line:
     if flow.walls == "modelled":
         return Line("walls", value, "not resolved; a wall law gives the stress", "good")
     text = (
-        "not resolved, and bodies have no wall model; "
+        "not resolved, and walls oblique to the cells have no wall model; "
         f"{flow.needed:,} cells along the length would resolve them"
     )
     return Line("walls", value, text, "poor")

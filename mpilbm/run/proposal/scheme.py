@@ -25,7 +25,8 @@ LATTICE = "D3Q27"
 # body falls by 6 % at 5 times the work. A wall model was measured with 20 cells across a channel.
 LEAST, MOST, MODELLED = {"external": 32, "internal": 20}, 160, 40
 MODEL: dict[str, Any] = {"name": "wall_model", "law": "spalding"}
-MODEL_OF_BODIES: dict[str, Any] = {}  # that of bodies: MODEL, once their walls have one
+# That of bodies: MODEL, once walls that are oblique to the cells have one, not plane ones alone.
+MODEL_OF_BODIES: dict[str, Any] = {}
 CLOSURES = {"modelled": "qr", "coarse": "smagorinsky"}  # none where the walls are resolved
 
 Kind = Literal["external", "internal"]

@@ -204,7 +204,7 @@ def test_a_car_gets_a_scheme_its_cost_and_a_verdict():
     assert table == collision(Resolution("external", 1e5, 8))
     assert "lattice" not in lines
     assert lines["cell, step"][0] == "as given"
-    assert lines["walls"][1].startswith("not resolved, and bodies have no wall model")
+    assert lines["walls"][1].startswith("not resolved, and walls oblique to the cells have")
     assert lines["accuracy"][0].startswith("not trustworthy: c_d was 3 times too large")
     assert "Ahmed body, Re 2.78e+06, 40 cells" in lines["accuracy"][1]
     assert lines["GPUs"] == ("1", "of 80 GB")

@@ -6,10 +6,10 @@ would read for each text; another shared object loads these libraries into the p
 """
 
 import atexit
-import ctypes
 import shutil
 import tempfile
 from collections.abc import Callable
+from ctypes import CDLL, RTLD_GLOBAL  # here, before a test replaces CDLL
 from functools import cache as once
 from pathlib import Path
 
@@ -74,4 +74,4 @@ def load_libraries(key: str, compiled: Compile) -> None:
     with tempfile.NamedTemporaryFile(suffix=".so") as file:
         file.write(data)
         file.flush()
-        ctypes.CDLL(file.name, mode=ctypes.RTLD_GLOBAL)
+        CDLL(file.name, mode=RTLD_GLOBAL)

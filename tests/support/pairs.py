@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from mpilbm.core.registry import make
 
 ALL_COMBINATIONS = bool(os.environ.get("MPILBM_TEST_ALL"))
-# For two compilers that share the names: each takes every other combination.
 SHARES = {"first": slice(0, None, 2), "second": slice(1, None, 2)}
 NAMES_ONLY = os.environ.get("MPILBM_TEST_NAMES")
 
@@ -20,7 +19,12 @@ def all_pairs(options: dict[str, list], allowed=lambda choice: True) -> list[dic
     names = list(options)
     choices = [dict(zip(names, values, strict=True)) for values in product(*options.values())]
     choices = [choice for choice in choices if allowed(choice)]
-    return cover(choices, ())[SHARES[NAMES_ONLY]] if NAMES_ONLY else cover(choices, names)
+    return share(cover(choices, ())) if NAMES_ONLY else cover(choices, names)
+
+
+def share(choices: list[dict]) -> list[dict]:
+    """All of them; with MPILBM_TEST_NAMES every other one, since two compilers share them."""
+    return choices[SHARES[NAMES_ONLY]] if NAMES_ONLY else choices
 
 
 def every_value(options: dict[str, list], allowed, pairs: tuple[str, ...]) -> list[dict]:

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +16,14 @@ from mpilbm.core.machine.command_line import (
     PositiveNumber,
     launched_rank,
     load_plugins,
+    option,
     report_files,
 )
 from mpilbm.core.printable import one_line
+from mpilbm.run.proposal.options import Given, flow_options
 
 Settings = tuple[str, ...]  # of --set
 COUNT, POSITIVE = click.IntRange(1), PositiveNumber()
-
-
-def option(usage: str, text: str, **settings: Any) -> Callable[[Any], Any]:
-    """An option of click with its help; usage: "--json=FILE file", the last part the parameter."""
-    name, *parameter = usage.split()
-    name, _, metavar = name.partition("=")
-    settings |= {"metavar": metavar or None, "show_default": "default" in settings}
-    return click.option(name, *parameter, help=text, **settings)
 
 
 case_argument = click.argument("case", type=FILE)
@@ -262,19 +255,26 @@ def schema() -> None:
 @cli.command()
 @click.argument("name", type=FILE, required=False)
 @option(
-    "--template=CASE", "Name of a case that comes with the package, see --list.", default="cavity"
+    "--template=CASE",
+    "external or internal: proposed for the flow of the options below; or a case of --list.",
+    default="cavity",
 )
 @option("--dimensions", "Dimensions of the cavity.  [default: 2]", type=click.Choice(["2", "3"]))
+@flow_options
 @option("--list list_cases", "List these cases.", is_flag=True)
-def new(name: Path | None, template: str, dimensions: str | None, list_cases: bool) -> None:
+def new(
+    name: Path | None, template: str, dimensions: str | None, list_cases: bool, **flow: Any
+) -> None:
     """Write NAME.toml, a case to start from, and the files that it reads."""
-    from mpilbm.case import new_case
-
     if list_cases:
-        for line in new_case.listing():
+        from mpilbm.case.new_case import listing
+
+        for line in listing():
             click.echo(one_line(line))
-        return
-    report_files(new_case.write(name, int(dimensions) if dimensions else None, template))
+    else:
+        from mpilbm.run.proposal.new import write
+
+        report_files(write(name, template, dimensions, Given(**flow)))
 
 
 @cli.command()

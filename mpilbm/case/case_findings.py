@@ -181,6 +181,11 @@ def flow_along_walls(case: Case) -> Iterator[Finding]:
                     yield Finding(WARNING, f"boundary.{k}.velocity", text)
 
 
+def has_wall_model(case: Case) -> bool:
+    """Whether a face or a body has a wall model."""
+    return any(isinstance(boundary, WallModel) for _, boundary, _ in case.conditions())
+
+
 def needless_wall_models(case: Case) -> Iterator[Finding]:
     """Wall models of a channel whose cells resolve the viscous sublayer."""
     channel = forced_channel(case)

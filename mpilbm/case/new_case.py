@@ -3,7 +3,7 @@
 import difflib
 import errno
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,17 @@ from mpilbm.core.errors import CommandError, FileSystemError
 
 FOLDER = Path(__file__).parent / "new" / "cases"
 BUILT_IN = "cavity"  # the commented case below
+PROPOSED = {  # cases that mpilbm/run/proposal writes for given data
+    "external": "Flow past a body, proposed for --body, --speed and --fluid in SI",
+    "internal": "Flow through a pipe, duct or passage, proposed for --body, --bore, --speed, …",
+}
 
 
 @cache
 def titles() -> dict[str, str]:
     """{name: title} of all cases that `mpilbm new --template` writes; the commented one first."""
     found = {BUILT_IN: "Lid-driven cavity, Re = 100; a comment for each key; 2D or 3D"}
+    found |= PROPOSED
     for path in sorted(FOLDER.glob("*.toml")):
         found[path.stem] = tomllib.loads(path.read_text(encoding="utf-8"))["title"]
     return found
@@ -176,20 +181,26 @@ VARIANTS: dict[int, dict[str, str | int]] = {
 }
 
 
-def write(name: Path | None, dimensions: int | None = None, case: str = BUILT_IN) -> list[str]:
+def write(
+    name: Path | None,
+    dimensions: int | None = None,
+    case: str = BUILT_IN,
+    options: Sequence[str] = (),
+) -> list[str]:
     """Write the named case to NAME.toml, and the files that it reads beside it.
 
-    `dimensions` are those of the built-in case, 2 by default. Returns a line for each file; the
-    first one names the files that the user must provide. CommandError if a file exists or no case
-    has this name.
+    `dimensions` are those of the built-in case, 2 by default; `options`, of PROPOSED alone, are
+    refused. Returns a line for each file; the first one names the files that the user must provide.
+    CommandError if a file exists or no case has this name.
     """
-    if name is None:
-        raise CommandError("new: the name of the new case is missing; try: mpilbm new cavity")
+    path = path_of(name)
     if dimensions and case != BUILT_IN:
         raise CommandError(f"--dimensions {dimensions}: applies to the template cavity; remove it")
-    if not name.name or not str(name).isprintable():
-        raise CommandError(f"new {name}: is not a name for a file; try: mpilbm new cavity")
-    path = name if name.suffix == ".toml" else name.with_name(name.name + ".toml")
+    if options:
+        raise CommandError(
+            f"{options[0]}: applies to the templates {' and '.join(PROPOSED)}; remove it, or add "
+            "--template external"
+        )
     if case == BUILT_IN:
         text = TEXT.format(name=path.stem, file=path, **VARIANTS[dimensions or 2])
         files = {}
@@ -197,17 +208,27 @@ def write(name: Path | None, dimensions: int | None = None, case: str = BUILT_IN
         text = text_of(case)
         files = {path.parent / each: FOLDER / each for each in inputs(text)}
     absent = missing(text)
-    _create(path, text.encode())
+    create(path, text.encode())
     for target, source in files.items():
         if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
-            _create(target, source.read_bytes())
+            create(target, source.read_bytes())
     first = f"; the comment on top states how to make {', '.join(absent)}" if absent else ""
     note = f"{path}{first}; try: mpilbm check {path}; mpilbm run {path}"
     return [note, *map(str, files)]
 
 
-def _create(path: Path, content: bytes) -> None:
+def path_of(name: Path | None) -> Path:
+    """NAME.toml; CommandError for a name that cannot be that of a file."""
+    if name is None:
+        raise CommandError("new: the name of the new case is missing; try: mpilbm new cavity")
+    if not name.name or not str(name).isprintable():
+        raise CommandError(f"new {name}: is not a name for a file; try: mpilbm new cavity")
+    return name if name.suffix == ".toml" else name.with_name(name.name + ".toml")
+
+
+def create(path: Path, content: bytes) -> None:
+    """Write a new file; CommandError if it exists or its folder does not."""
     try:
         with path.open("xb") as file:
             file.write(content)

@@ -54,7 +54,12 @@ def ramp_for(case: Case) -> int:
     reflecting outlet, by 4.2 and 2.8 with this ramp; with the outlet `characteristic` by 2.5 and
     1.1, and by 0.01 and 0.2.
     """
-    steps = RAMP * max(case.domain.size) / sqrt(case.lattice.cs2)
+    return ramp_of(max(case.domain.size), float(case.lattice.cs2))
+
+
+def ramp_of(cells: int, cs2: float) -> int:
+    """The steps of the ramp to recommend in a box whose longest side has so many cells."""
+    steps = RAMP * cells / sqrt(cs2)
     unit = 10 ** max(0, int(log10(steps)) - 1)
     return ceil(steps / unit) * unit
 

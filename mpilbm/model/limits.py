@@ -6,6 +6,7 @@ measurements of flows, in `stability.json` in this folder, which is written by
     tools/stability_map --known tools/measured/h200_stability_2026-11-22.json \\
         --known tools/measured/epyc_stability_2026-11-26.json \\
         --known tools/measured/epyc_body_stability_2026-11-26.json \\
+        --known tools/measured/epyc_d3q27_stability_2026-11-27.json \\
         --table mpilbm/model/stability.json
 
 Its entries [lattice][collision][flow] contain, for each Mach number, the largest stable grid

@@ -227,6 +227,47 @@ def test_tcc_computes_as_the_usual_compiler(precision, flushed, tmp_path, monkey
     assert np.array_equal(*(np.signbit(each) | np.isnan(each) for each in found))
 
 
+CONVERT = """
+int convert(const unsigned short* halves, float* found,
+            const float* values, unsigned short* nearest, int64 count)
+{
+  for (int64 i = 0; i < 65536; i++) found[i] = half_to_float(halves[i]);
+  for (int64 i = 0; i < count; i++) nearest[i] = float_to_half(values[i]);
+  return 0;
+}
+"""
+
+
+def test_tcc_converts_16_bit_numbers_as_the_usual_compiler(tmp_path, monkeypatch):
+    """All of them, and floats: these, the middles between them, and the floats next to both."""
+    if tiny_compiler.command() is None:
+        pytest.skip("tcc is not installed")
+    tiny_compiler.use()
+    text = text_of("bgk", "half").partition("/* D2Q9")[0] + CONVERT
+    monkeypatch.setenv("MPILBM_CACHE_DIR", str(tmp_path))
+    halves = np.arange(65536, dtype=np.uint16)
+    exact = halves.view(np.float16).astype(np.float32).view(np.uint32)
+    places = np.concatenate([exact + np.uint32(step) for step in (0, 0x800, 0x1000, 0x1800)])
+    tiny = np.arange(0, 1 << 31, 99991, dtype=np.uint32)  # also denormals, and above 65504
+    bits = np.concatenate([places - np.uint32(1), places, places + np.uint32(1), tiny])
+    values = bits.view(np.float32)
+    flags = [flag for flag in compiler.FLAGS if "TINY_COMPILER" not in flag]
+    results = []
+    for last in ((tiny_compiler.mark(),), ()):
+        monkeypatch.setattr(compiler, "FLAGS", (*flags, "-O0", "-DNO_VECTORS", *last))
+        with monkeypatch.context() as patch:
+            if last:
+                patch.setattr(tiny_compiler, "USUAL", None)  # tcc accepts the text
+            library = ctypes.CDLL(str(compiler.find().build(text)))
+        found, nearest = np.zeros(65536, np.float32), np.zeros(len(values), np.uint16)
+        pointers = (ctypes.c_void_p(each.ctypes.data) for each in (halves, found, values, nearest))
+        library.convert(*pointers, ctypes.c_int64(len(values)))
+        results.append((found, nearest.view(np.float16)))
+    for one, other in zip(*results, strict=True):
+        np.testing.assert_array_equal(one, other)  # NaN equals NaN
+        assert np.array_equal(np.signbit(one), np.signbit(other))
+
+
 @pytest.mark.parametrize("precision", ["single", "double"])
 def test_the_prelude_has_no_undefined_behaviour(precision, tmp_path):
     if not shutil.which("gcc"):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from support.closures import closure_table, lattice_of
 from support.emulated_device import EmulatedDevice, command, encode_tiled
-from support.pairs import ALL_COMBINATIONS, all_pairs, label
+from support.pairs import ALL_COMBINATIONS, all_pairs, label, share
 from support.settings import MODELS, OPTIONS, defined, tables, with_model
 from support.slabs import Cluster
 
@@ -57,7 +57,7 @@ def few() -> list[dict]:
     return [*found, other | {"setting": "forced", "precision": "half"}]
 
 
-CASES = all_pairs(KINDS, swept_by) if ALL_COMBINATIONS else few()
+CASES = all_pairs(KINDS, swept_by) if ALL_COMBINATIONS else share(few())
 # Mixed: one stress in a hundred is rounded the other way in a step, by 2^-11 of at most 0.02.
 ALLOWED = {"half": 3e-4, "mixed_moments": 2e-5, "double": 1e-14}
 

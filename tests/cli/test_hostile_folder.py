@@ -1,4 +1,7 @@
-"""No verb executes code only because the current folder contains it."""
+"""No verb executes code only because the current folder contains it.
+
+More than 20 s: each verb is a process of its own, and some compile kernels.
+"""
 
 import os
 import shutil

@@ -15,7 +15,7 @@ NAMES = [path.stem for path in sorted(ROOT.glob("cases/*.toml"))]
 
 def test_the_list_has_a_line_for_each_case():
     lines = call("new", "--list").output.splitlines()
-    assert [line.split()[0] for line in lines] == ["cavity", *NAMES]
+    assert [line.split()[0] for line in lines] == ["cavity", "external", "internal", *NAMES]
     assert "rock                Permeability of a rock" in lines
 
 

@@ -1,4 +1,7 @@
-"""Shear waves decay with the viscosity, in a fluid at rest and in one that moves; none grows."""
+"""Shear waves decay with the viscosity, in a fluid at rest and in one that moves; none grows.
+
+More than 20 s: eigenvalues for each lattice and collision, and kernels of some.
+"""
 
 from itertools import chain, combinations_with_replacement
 

@@ -20,11 +20,12 @@ import numpy as np
 from mpilbm.backends import cpu, cuda
 from mpilbm.backends.cpu import compiler, kernels
 from mpilbm.core.machine import cache
-from support import TESTS
+from support import TESTS, precompiled
 
 HEADER = TESTS / "emulation" / "cuda_emulation.h"
 LAUNCHER = HEADER.with_suffix(".cpp")
 FLAGS = ("-std=c++20", "-O0", "-ffp-contract=off", "-fPIC", "-pthread")
+UNUSED = '#pragma GCC diagnostic ignored "-Wunused-parameter"'
 KERNEL = re.compile(r"(?:KERNEL|__launch_bounds__)\([^)]*\)\s+(\w+)\([\s\S]*?\)\n{\n  (\w+)")
 # Launch macros of kernels in which no thread waits for another:
 INDEPENDENT = {"FOR_CELLS", "FOR_CELLS_SENT", "FOR_PAIRS", "FOR_PAIRS_SENT", "FOR_ENTRIES"}
@@ -48,12 +49,21 @@ def command() -> tuple[str, ...] | None:
 def build(text: str, *defined: str) -> Path:
     """The shared object of a CUDA text, from the cache or compiled."""
     ends = "".join(f"LAUNCH({name})\n" for name in dict(KERNEL.findall(text)))
-    text = DYNAMIC.sub(r"DYNAMIC_SHARED(\1, \2);", text)
-    text = f"{HEADER.read_text()}\n{text}\n{ends}"
-    key = digest(text, LAUNCHER.read_text(), *defined)
+    text = DYNAMIC.sub(r"DYNAMIC_SHARED(\1, \2);", text) + f"\n{ends}"
+    header, quick = HEADER.read_text(), precompiled.possible(command())
+    if quick:
+        precompiled.load_libraries(digest("libraries"), compiled)
+    key = digest(header, text, LAUNCHER.read_text(), *defined)
     if found := cache.path("emulated.so", key):
         return found
-    return cache.put("emulated.so", key, compiled(text, ("-shared", *defined), launcher()))
+    flags, after = ["-shared", *defined], ()
+    if quick:
+        text = f"{UNUSED}\n{text}"  # a precompiled header does not keep it
+        flags += ["-include", precompiled.header(header, digest(header), compiled)]
+        after = precompiled.WITHOUT_LIBRARIES
+    else:
+        text = f"{header}\n{text}"
+    return cache.put("emulated.so", key, compiled(text, flags, launcher(), after=after))
 
 
 def digest(*parts: str) -> str:
@@ -64,23 +74,18 @@ def digest(*parts: str) -> str:
 def launcher() -> bytes:
     """The object file shared by all texts, from the cache or compiled."""
     text = LAUNCHER.read_text().replace(f'#include "{HEADER.name}"', HEADER.read_text())
-    key = digest(text)
-    found = cache.get("emulated.o", key)
-    if found is None:
-        found = compiled(text, ("-c",))
-        cache.put("emulated.o", key, found)
-    return found
+    return precompiled.kept("emulated.o", digest(text), lambda: compiled(text, ("-c",)))
 
 
-def compiled(text: str, flags, *objects: bytes) -> bytes:
-    """The output file of the compiler for a text and object files."""
+def compiled(text: str, flags, *objects: bytes, after=()) -> bytes:
+    """The output file of the compiler for a text and object files; `after`: flags behind these."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "kernels.cpp"), Path(folder, "kernels.out")
         source.write_text(text, encoding="utf-8")
         sources = [source, *(Path(folder, f"{k}.o") for k in range(len(objects)))]
         for path, data in zip(sources[1:], objects, strict=True):
             path.write_bytes(data)
-        words = [*command(), *FLAGS, *flags, *sources, "-o", target]
+        words = [*command(), *FLAGS, *flags, *sources, *after, "-o", target]
         done = subprocess.run(words, capture_output=True, text=True, env=compiler.environment())
         if done.returncode:
             kept = cache.put("cpp", digest(text), text.encode()).resolve()

@@ -7,17 +7,24 @@ from types import SimpleNamespace
 from mpilbm.core.registry import make
 
 ALL_COMBINATIONS = bool(os.environ.get("MPILBM_TEST_ALL"))
-NAMES_ONLY = bool(os.environ.get("MPILBM_TEST_NAMES"))
+SHARES = {"first": slice(0, None, 2), "second": slice(1, None, 2)}
+NAMES_ONLY = os.environ.get("MPILBM_TEST_NAMES")
 
 
 def all_pairs(options: dict[str, list], allowed=lambda choice: True) -> list[dict]:
     """Combinations with each allowed pair of values at least once.
 
-    All combinations with MPILBM_TEST_ALL; each value at least once with MPILBM_TEST_NAMES."""
+    All combinations with MPILBM_TEST_ALL; with MPILBM_TEST_NAMES, "first" or "second", one half of
+    those with which each value occurs at least once."""
     names = list(options)
     choices = [dict(zip(names, values, strict=True)) for values in product(*options.values())]
     choices = [choice for choice in choices if allowed(choice)]
-    return cover(choices, () if NAMES_ONLY else names)
+    return share(cover(choices, ())) if NAMES_ONLY else cover(choices, names)
+
+
+def share(choices: list[dict]) -> list[dict]:
+    """All of them; with MPILBM_TEST_NAMES every other one, since two compilers share them."""
+    return choices[SHARES[NAMES_ONLY]] if NAMES_ONLY else choices
 
 
 def every_value(options: dict[str, list], allowed, pairs: tuple[str, ...]) -> list[dict]:

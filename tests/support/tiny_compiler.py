@@ -1,8 +1,8 @@
 """The Tiny C Compiler, which compiles a kernel text in a twentieth of the time of GCC with -O0.
 
 It ignores the words that only make kernels fast: alignment, restrict, pragmas. The headers and
-words of GCC that it lacks are in support/tcc. It has no 16-bit floating-point numbers: the usual
-compiler compiles the texts that store them, and any other text that it does not accept.
+words of GCC that it lacks are in support/tcc, also the conversions of 16-bit floating-point
+numbers. The usual compiler compiles the texts that it does not accept.
 backends/test_compilers.py compares the bits of both.
 """
 
@@ -18,6 +18,11 @@ from support import TESTS
 HEADERS = TESTS / "support" / "tcc"
 FLAGS = ("-Werror", "-Wimplicit-function-declaration", "-DNO_VECTORS", "-shared", f"-I{HEADERS}")
 USUAL = compiler.Compiler._run
+HALVES = {  # what a kernel text says of 16-bit numbers, and what halves.h has for it
+    "typedef _Float16 half;": "typedef store half;",
+    "(float)((half_bits){.bits = bits}).value": "float_of_half(bits)",
+    "((half_bits){.value = (half)value}).bits": "half_of_float(value)",
+}
 
 
 @once
@@ -36,7 +41,8 @@ def mark() -> str:
     It puts the compiler and its headers into the key of the kernel cache.
     """
     headers = (path.read_text() for path in sorted(HEADERS.iterdir()))
-    key = cache.digest(*command(), *compiler._version(command()[:1]), *headers)
+    words = [*command(), *map(":".join, HALVES.items())]
+    key = cache.digest(*words, *compiler._version(command()[:1]), *headers)
     return f"-DTINY_COMPILER=0x{key[:8]}"
 
 
@@ -57,7 +63,12 @@ def run(
 ) -> subprocess.CompletedProcess:
     """Replaces `Compiler._run`."""
     if mark() in flags and self == default():
-        words = [*command(), source, "-o", target, "-lm"]
+        text = source.read_text("utf-8")
+        for word, meaning in HALVES.items():
+            text = text.replace(word, meaning)
+        tiny = source.with_name("tiny.c")
+        tiny.write_text(text, "utf-8")
+        words = [*command(), tiny, "-o", target, "-lm"]
         done = subprocess.run(words, capture_output=True, text=True)
         if done.returncode == 0:
             return done

@@ -2,7 +2,7 @@
 
 import os
 import traceback
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,16 @@ class PositiveNumber(click.FloatRange):
 
 
 FILE = FilePath(path_type=Path)
+
+
+def option(usage: str, text: str, **settings: Any) -> Callable[[Any], Any]:
+    """An option of click with its help; usage: "--json=FILE file", the last part the parameter."""
+    name, *parameter = usage.split()
+    name, _, metavar = name.partition("=")
+    settings |= {"metavar": metavar or None, "show_default": "default" in settings}
+    return click.option(name, *parameter, help=text, **settings)
+
+
 PLUGIN: dict[str, Any] = {
     "multiple": True,
     "type": FILE,

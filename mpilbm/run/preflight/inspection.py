@@ -160,19 +160,19 @@ def sponges_between_walls(seen: Inspected) -> Iterator[Finding]:
 def coarse_ducts(seen: Inspected) -> Iterator[Finding]:
     """Turbulent 3D flow from an inlet through a duct whose viscous sublayer is not resolved.
 
-    y+ of the first cell centre is u_tau / (2 nu), with the friction of a smooth pipe of the same
-    hydraulic radius r, of the diameter d = 4 r: u_tau^2 = U^2 f / 8, 1 / sqrt(f) = -1.8 log10(6.9 /
-    Re). [Haaland 1983, J. Fluids Eng. 105, 89]
+    y+ of the first cell centre is that of a smooth pipe of the same hydraulic radius r, of the
+    diameter d = 4 r.
     """
     case, r, U = seen.case, seen.radius, seen.given[0]
     inlet = any(each.face_flow is FaceFlow.GIVEN for each in case.boundaries)
-    if not inlet or case.dimensions < 3 or not case.single_fluid or 2 * r > min(case.domain.size):
+    other = not inlet or case.dimensions < 3 or not case.single_fluid
+    if other or 2 * r > min(case.domain.size) or case_findings.has_wall_model(case):
         return
     nu = least_viscosity(case.fluids[0])
     number = reynolds(nu, 4 * r, U)
     if number < TURBULENT:
         return
-    first = U / (-1.8 * log10(6.9 / number)) / sqrt(8) / (2 * nu)
+    first = first_y_plus_of_pipe(U, 4 * r, nu)
     if first > VISCOUS:
         text = (
             f"y+ of the first cell is about {first:.2g}, as in a smooth pipe with the hydraulic "
@@ -182,6 +182,19 @@ def coarse_ducts(seen: Inspected) -> Iterator[Finding]:
             f"refine the box {first / VISCOUS:.2g} times"
         )
         yield Finding(WARNING, case.fluid_key(case.fluids[0], "viscosity"), text)
+
+
+def first_y_plus_of_pipe(speed: float, diameter: float, viscosity: float) -> float:
+    """Return y+ = u_tau y / nu of the first cell centre, y = 1/2, in a smooth pipe.
+
+        u_tau = U sqrt(f / 8),  f = 64 / Re (laminar), 1 / sqrt(f) = -1.8 log10(6.9 / Re)
+
+    with Re = U d / nu and the turbulent law above TURBULENT. [Haaland 1983, J. Fluids Eng. 105, 89]
+    """
+    number = reynolds(viscosity, diameter, speed)
+    turbulent = number > TURBULENT
+    root = 1 / (-1.8 * log10(6.9 / number)) if turbulent else sqrt(64 / number)
+    return speed * root / sqrt(8) / (2 * viscosity)
 
 
 def densities(seen: Inspected) -> Iterator[Finding]:

@@ -21,10 +21,10 @@ from mpilbm.model.findings import in_order
 from mpilbm.parallel.slabs import Slab
 from mpilbm.run.preflight import inspection, layout_choice
 from mpilbm.run.preflight.expected_speed import Estimate, bandwidth
-from mpilbm.run.preflight.proposal import proposal_lines
 from mpilbm.run.preflight.rank_memory import large_arrays, memory_lines, rank_lines, sent_in_a_step
 from mpilbm.run.preflight.report import GIVEN, Line, Report, fluid_lines, scalar_lines, unit_lines
 from mpilbm.run.preflight.slabs import COPY, idle_threads, thin_slabs
+from mpilbm.run.proposal.of_case import proposal_lines
 from mpilbm.solids import build, diagnose, geometry_findings, plane_costs
 from mpilbm.solids.entry_list import EntryList
 from mpilbm.solids.masks import mask_contents, require_masks

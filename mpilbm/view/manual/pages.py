@@ -35,6 +35,7 @@ ORDER = (
     "installation",
     "first-run",
     *TUTORIALS,
+    "proposal",
     "case-file",
     "choosing",
     "boundaries",

@@ -2,6 +2,7 @@
    text includes this header first. A function of a float is that of a float, of any other number
    that of a double, as GCC takes them. */
 #include <math.h>
+#include <halves.h>
 
 #define _Pragma(text)
 #define __builtin_prefetch(address) ((void)0)

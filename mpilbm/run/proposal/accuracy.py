@@ -1,0 +1,110 @@
+"""The expected accuracy of a 3D flow: that of the most similar flow of the validation."""
+
+from dataclasses import dataclass
+from math import inf, log
+
+from mpilbm.core.units import counted
+from mpilbm.run.preflight.report import Line
+from mpilbm.run.proposal.scheme import Kind, Resolution, Walls
+
+WRONG = 0.15  # relative deviation above which a result cannot be trusted
+
+
+@dataclass(frozen=True)
+class Row:
+    """A measured flow of the manual's chapter Validation; `section` is the heading there.
+
+    Flows from `least` to `most` behave alike: creeping, steady, turbulent.
+    """
+
+    kind: Kind
+    walls: Walls
+    flow: str
+    reynolds: float
+    least: float
+    most: float
+    cells: int
+    quantity: str
+    found: float
+    reference: float
+    section: str
+
+    @property
+    def ratio(self) -> float:
+        """Found over reference."""
+        return self.found / self.reference
+
+    @property
+    def text(self) -> str:
+        """The row in words, with its place in the manual."""
+        return (
+            f"{self.flow}, Re {self.reynolds:g}, {counted(self.cells, 'cell')}: {self.quantity} "
+            f"{self.found:g}, reference {self.reference:g} (validation, {self.section})"
+        )
+
+
+SPHERE, MESH, ELBOW = "Sphere in a pipe", "Surface meshes", "Pipe elbow"
+MODEL = "Channel with a wall model"
+ROWS = (
+    Row("external", "resolved", "sphere in a pipe", 1, 0, 3, 61, "c_d", 142.7, 144.48, SPHERE),
+    Row("external", "resolved", "sphere in a pipe", 10, 3, 30, 61, "c_d", 14.55, 14.74, SPHERE),
+    Row("external", "resolved", "sphere in a pipe", 100, 30, 140, 61, "c_d", 2.331, 2.380, SPHERE),
+    Row("external", "resolved", "sphere in a pipe", 200, 140, 250, 61, "c_d", 1.641, 1.679, SPHERE),
+    Row("external", "coarse", "Ahmed body", 2.78e6, 3e5, inf, 40, "c_d", 0.848, 0.285, MESH),
+    Row("external", "coarse", "Ahmed body", 2.78e6, 3e5, inf, 64, "c_d", 0.685, 0.285, MESH),
+    Row("external", "coarse", "Ahmed body", 2.78e6, 3e5, inf, 128, "c_d", 0.619, 0.285, MESH),
+    Row("external", "coarse", "Ahmed body", 2.78e6, 3e5, inf, 192, "c_d", 0.581, 0.285, MESH),
+    Row("internal", "resolved", "pipe", 99.7, 0, 300, 16, "pressure drop", 1.053, 1.0, "Pipe"),
+    Row("internal", "resolved", "pipe", 997, 300, 2000, 25, "mean velocity", 0.952, 1.0, "Pipe"),
+    Row("internal", "modelled", "channel", 4e4, 1e4, inf, 20, "mean velocity", 1.10, 1.0, MODEL),
+    Row("internal", "coarse", "pipe elbow", 5e4, 1e4, inf, 10, "pressure drop", 1.9, 0.34, ELBOW),
+    Row("internal", "coarse", "pipe elbow", 5e4, 1e4, inf, 14, "pressure drop", 1.36, 0.34, ELBOW),
+)
+
+
+def nearest(flow: Resolution) -> Row | None:
+    """The row with such walls at the nearest Reynolds number, and the nearest number of cells.
+
+    None if no row has such walls.
+    """
+    rows = (row for row in ROWS if (row.kind, row.walls) == (flow.kind, flow.walls))
+
+    def apart(row: Row) -> tuple[float, float]:
+        return abs(log(row.reynolds / flow.reynolds)), abs(log(row.cells / flow.cells))
+
+    return min(rows, key=apart, default=None)
+
+
+def wall_line(flow: Resolution) -> Line:
+    """y+ of the first cell, and what resolves or models the walls."""
+    value = f"y+ about {float(f'{flow.first:.2g}'):g}"
+    if flow.walls == "resolved":
+        return Line("walls", value, "resolved", "good")
+    if flow.walls == "modelled":
+        return Line("walls", value, "not resolved; a wall law gives the stress", "good")
+    text = (
+        "not resolved, and walls oblique to the cells have no wall model; "
+        f"{flow.needed:,} cells along the length would resolve them"
+    )
+    return Line("walls", value, text, "poor")
+
+
+def accuracy_line(flow: Resolution) -> Line:
+    """The deviation that the most similar flow had, and whether to trust the result."""
+    row = nearest(flow)
+    if row is None:
+        text = f"the validation has no {flow.kind} flow whose walls are {flow.walls}"
+        return Line("accuracy", "not measured", text, "fair")
+    similar = f"the most similar flow: {row.text}"
+    if not row.least <= flow.reynolds <= row.most:
+        value, level = "not measured at this Reynolds number", "fair"
+        if flow.walls == "coarse":
+            value, level = f"not trustworthy: {value}, and the walls are not resolved", "poor"
+        return Line("accuracy", value, similar, level)
+    if abs(row.ratio - 1) > WRONG:
+        value = f"not trustworthy: {row.quantity} was {row.ratio:.2g} times too large"
+        return Line("accuracy", value, similar, "poor")
+    if flow.cells < row.cells / 2:
+        return Line("accuracy", "not measured with so few cells", similar, "fair")
+    coarser = max(1.0, row.cells / flow.cells)  # errors of walls grow at least so
+    return Line("accuracy", f"about {abs(row.ratio - 1) * coarser:.1%}", similar, "good")

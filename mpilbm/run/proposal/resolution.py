@@ -1,0 +1,55 @@
+"""How finely the cells of a case resolve its flow, if it is of a kind that the validation has."""
+
+import numpy as np
+
+from mpilbm.case.model import Case
+from mpilbm.case.starts import inlets
+from mpilbm.core.units import reynolds
+from mpilbm.physics.boundaries.wall import Wall
+from mpilbm.run.proposal.scheme import Resolution
+
+SPANS = 0.5  # share of the cross-section above which bodies span the box
+
+
+def resolution(case: Case, speed: float, finer: float = 1.0) -> Resolution | None:
+    """The resolution in cells that are `finer` times shorter; None for flows of other kinds.
+
+    The kinds are 3D flows from an inlet. Past bodies inside the box the length is their longest
+    side; through a passage, which is a body that reaches beyond the box or walls alone, it is the
+    shortest side of the box across the inlet. Masks, scans, and bodies that span the box, such as
+    packings, are neither. `speed`: the largest one, in lattice units.
+    """
+    _, inlet = next(inlets(case), ("", None))
+    walls = any(isinstance(boundary, Wall) for boundary in case.boundaries)
+    if case.dimensions < 3 or inlet is None or case.scalars or not (walls or case.bodies):
+        return None
+    axis = "xyz".index(inlet.where[0][0])
+    across = [n for k, n in enumerate(case.domain.size) if k != axis]
+    nu = case.fluids[0].viscosity
+    if not case.bodies or _reaches_beyond(case):
+        length = float(min(across))
+        flat = not case.bodies
+        return Resolution("internal", reynolds(nu, length, speed), length * finer, flat)
+    lower, upper = _corners(case)
+    if not lower.size:
+        return None
+    sides = upper.max(axis=0) - lower.min(axis=0)
+    if np.prod(np.delete(sides, axis)) > SPANS * np.prod(across):
+        return None
+    length = float((upper - lower).max())
+    return Resolution("external", reynolds(nu, length, speed), length * finer)
+
+
+def _reaches_beyond(case: Case) -> bool:
+    """Whether a body with a surface reaches beyond the box."""
+    lower, upper = _corners(case)
+    return bool(lower.size and ((lower < 0) | (upper > np.array(case.domain.size))).any())
+
+
+def _corners(case: Case) -> tuple[np.ndarray, np.ndarray]:
+    """Lower and upper corners of the bodies, (n, 3); empty if one of them has no surface."""
+    shapes = [body.shape for body in case.bodies if body.shape and body.shape.has_surface]
+    if len(shapes) < len(case.bodies):
+        return np.empty(0), np.empty(0)
+    lower, upper = zip(*(shape.bounds() for shape in shapes), strict=True)
+    return np.array(lower, float), np.array(upper, float)

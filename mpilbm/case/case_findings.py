@@ -10,6 +10,7 @@ from math import inf, pi, prod, sqrt
 from mpilbm.case.checks import from_objects, given_speeds, norm, problems_with
 from mpilbm.case.driving import forced_channel
 from mpilbm.case.model import Case
+from mpilbm.case.motions import motions
 from mpilbm.case.scalars import given_values, viscosity_at_centre
 from mpilbm.case.starts import CROSSINGS, late_ramps, stopped_starts, sudden_starts
 from mpilbm.case.velocity_bounds import net_inflow, outward_speed, speed_along
@@ -335,4 +336,5 @@ CHECKS = (
     from_registered,
     scalar_collisions,
     scalar_viscosities,
+    motions,
 )

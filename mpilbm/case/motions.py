@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 
@@ -15,11 +16,19 @@ from mpilbm.solids.shapes import Shape
 FAST = 0.15  # surface speed, cells per step
 THIN, NARROW = 2.0, 2.0  # cells
 ALONG = 1e-9  # of a component of a rotation that is rounding
+JUMP = 0.1  # cells in a step beyond those of the velocity
+MOST_MOVERS = 255  # the number of a moving body in a cell is one byte
 
 
 def motion_problems(case: Case) -> Iterator[str]:
     """What a body that moves cannot have: other boundaries and shapes, an impossible path."""
-    for number in moving(case):
+    movers = moving(case)
+    if len(movers) > MOST_MOVERS:
+        yield (
+            f"body: found {len(movers)} bodies with a motion; allowed: {MOST_MOVERS}; remove some"
+        )
+        return
+    for number in movers:
         body, key = case.bodies[number], f"body.{case.bodies[number].label}"
         if not body.boundary.capabilities.in_cells:
             yield (
@@ -76,6 +85,16 @@ def _path_problems(body: MovingBody, key: str) -> Iterator[str]:
             f"{key}.motion: the centre moves by {steps.max():.3g} cells in the step from t = {t:g};"
             f" allowed: below {body.fastest:g}; change the formula"
         )
+        return
+    bound = np.maximum(path.speed[1:], path.speed[:-1])
+    excess = np.where(np.diff(path.t) == 1, path.moved - bound, 0)  # not finite: see given_speeds
+    k = int(np.argmax(np.nan_to_num(excess, nan=0)))
+    if excess[k] > JUMP:
+        yield (
+            f"{key}.motion: the surface jumps by {path.moved[k]:.3g} cells in the step from t = "
+            f"{path.t[k]:g}, where its velocity is {bound[k]:.3g} cells per step: the derivative "
+            "of a formula has no jumps; change the formula"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +105,7 @@ class Path:
     centre  (n, 3)
     extent  (n, 3), see RigidShape.extent
     speed   (n,), the largest speed of the surface, or a bound of it: |u| + |spin| reach
+    moved   (n - 1,), by how much the surface moves from each time to the next, likewise
     tilt    the largest component by which endless axes have turned
     """
 
@@ -93,12 +113,14 @@ class Path:
     centre: Floats
     extent: Floats
     speed: Floats
+    moved: Floats
     tilt: float
 
     @classmethod
     def of(cls, body: MovingBody) -> "Path":
         """The path of a body, computed in parts."""
         t, found, tilt, shape = body.times(), [], 0.0, body.shape
+        before, before_R = np.empty((0, 3)), np.empty((0, 3, 3))  # the last ones of a part
         for part in in_parts(t):
             with np.errstate(all="ignore"):  # places that are not finite are reported
                 at = body.placement(part)
@@ -106,11 +128,16 @@ class Path:
                 u = np.linalg.norm(at.velocity_at(centre), axis=-1)
                 speed = u + np.linalg.norm(at.spin, axis=-1) * shape.reach
                 extent = shape.extent(at.rotation)
-            found.append((centre, extent, speed))
+                step = np.diff(np.concatenate([before, centre]), axis=0)
+                turn = np.diff(np.concatenate([before_R, at.rotation]), axis=0)
+                chord = np.linalg.norm(turn, axis=(1, 2)) / sqrt(2)  # 2 sin(angle / 2)
+                moved = np.linalg.norm(step, axis=1) + chord * shape.reach
+            before, before_R = centre[-1:], at.rotation[-1:]
+            found.append((centre, extent, speed, moved))
             for a in shape.endless:
                 tilt = max(tilt, float(np.abs(at.rotation[..., a, :] - np.eye(3)[a]).max()))
-        centre, extent, speed = (np.concatenate(each) for each in zip(*found, strict=True))
-        return cls(t, centre, extent, speed, tilt)
+        centre, *rest = (np.concatenate(each) for each in zip(*found, strict=True))
+        return cls(t, centre, *rest, tilt)
 
 
 def _slower(body: MovingBody, path: Path) -> str:

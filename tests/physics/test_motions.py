@@ -96,6 +96,8 @@ def case(motion=GOES, shape=DISC, boundary=ON_CELLS, walls=False, steps=100, **m
 
 TURNS = {"name": "rotation", "rate": 0.002}
 JUMP = {"name": "translation", "displacement": ["where(t < 5, 0, 20)", 0]}
+HOP = {"name": "translation", "displacement": ["0.01*t + where(t < 5, 0, 0.9)", 0]}
+SNAP = {"name": "rotation", "angle": "where(t < 7, 0, 1.5)"}
 PLATE = {"name": "box", "lower": [10, 10], "upper": [30, 11.5]}
 REFUSED = {
     "links": ({"boundary": {"name": "bounce_back"}}, "found 'bounce_back', which acts on"),
@@ -107,6 +109,8 @@ REFUSED = {
     "axis": ({"motion": TURNS | {"axis": [1, 0, 0]}}, r"allowed in 2D: \[0, 0, 1\]"),
     "sound": ({"motion": GOES | {"velocity": [0.7, 0]}}, "below the speed of sound"),
     "jump": ({"motion": JUMP}, "moves by 20 cells in the step from t = 4"),
+    "hop": ({"motion": HOP}, "jumps by 0.91 cells in the step from t = 4, where its velocity is"),
+    "snap": ({"motion": SNAP}, "jumps by 5.45 cells in the step from t = 6"),
     "nowhere": ({"motion": GOES | {"velocity": ["1/(t - 7)", 0]}}, "is not finite"),
     "long": ({"shape": PLATE | {"upper": [55, 11.5]}, "motion": TURNS}, "the periodic box has 40"),
     "units": ({"motion": TURNS | {"rate": "300 rpm"}}, "has no \\[units\\]"),
@@ -138,6 +142,21 @@ def test_findings(name):
 
 def test_no_finding_without_a_reason():
     assert not [each for each in of_case(case()) if "body.a" in str(each)]
+
+
+def test_kinks_of_a_formula_are_no_jumps():
+    """A velocity that is reversed within a step, and a rotation that stops."""
+    there_and_back = {"name": "translation", "displacement": ["min(0.3*t, 15 - 0.3*t)", 0]}
+    for motion in (there_and_back, TURNS | {"rate": "where(t < 7.5, 0.02, 0)"}):
+        case(motion)
+
+
+def test_more_bodies_than_a_byte_counts():
+    tables = flow("D2Q9", size=[60, 40], run={"steps": 1})
+    part = {"shape": DISC, "boundary": ON_CELLS, "motion": GOES}
+    tables["body"] = [part | {"label": f"b{k}"} for k in range(256)]
+    with pytest.raises(CaseError, match="found 256 bodies with a motion; allowed: 255"):
+        parse_case(tables, "test.toml")
 
 
 def test_rates_in_rpm_and_endless_cylinders():

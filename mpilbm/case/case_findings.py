@@ -9,6 +9,7 @@ from math import inf, pi, prod, sqrt
 
 from mpilbm.case.checks import from_objects, given_speeds, norm, problems_with
 from mpilbm.case.driving import forced_channel
+from mpilbm.case.meetings import meetings
 from mpilbm.case.model import Case
 from mpilbm.case.motions import motions
 from mpilbm.case.scalars import given_values, viscosity_at_centre
@@ -337,4 +338,5 @@ CHECKS = (
     scalar_collisions,
     scalar_viscosities,
     motions,
+    meetings,
 )

@@ -136,8 +136,8 @@ class Path:
             found.append((centre, extent, speed, moved))
             for a in shape.endless:
                 tilt = max(tilt, float(np.abs(at.rotation[..., a, :] - np.eye(3)[a]).max()))
-        centre, *rest = (np.concatenate(each) for each in zip(*found, strict=True))
-        return cls(t, centre, *rest, tilt)
+        centre, extent, speed, moved = (np.concatenate(e) for e in zip(*found, strict=True))
+        return cls(t, centre, extent, speed, moved, tilt)
 
 
 def _slower(body: MovingBody, path: Path) -> str:

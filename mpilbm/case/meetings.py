@@ -38,7 +38,7 @@ def meetings(case: Case) -> Iterator[Finding]:
     for k, (a, at_a) in enumerate(placed):
         for b, at_b in placed[k + 1 :]:
             gap = _gap(a, at_a, b, at_b)
-            least = int(np.argmin(gap))
+            least = int(np.argmax(gap < 0) if (gap < 0).any() else np.argmin(gap))
             if gap[least] < NARROW:
                 yield _finding(a, case.bodies[b.number], float(gap[least]), float(t[least]))
         for body in case.bodies:
@@ -58,7 +58,7 @@ def _finding(body: MovingBody, other: Body, gap: float | None, t: float) -> Find
     name, key = f"body '{other.label}'", f"body.{body.case.bodies[body.number].label}.motion"
     if gap is not None and gap < 0:
         text = (
-            f"overlaps {name} at t = {t:g}: bodies do not stop each other, and the force on each "
+            f"overlaps {name}, first at t = {t:g}: bodies do not stop each other, and the force on each "
             "lacks the cells that count for the other; change the motion or a shape"
         )
     else:

@@ -58,8 +58,9 @@ def _finding(body: MovingBody, other: Body, gap: float | None, t: float) -> Find
     name, key = f"body '{other.label}'", f"body.{body.case.bodies[body.number].label}.motion"
     if gap is not None and gap < 0:
         text = (
-            f"overlaps {name}, first at t = {t:g}: bodies do not stop each other, and the force on each "
-            "lacks the cells that count for the other; change the motion or a shape"
+            f"overlaps {name}, first at t = {t:g}: bodies do not stop each other, and "
+            "the force on each lacks the cells that count for the other; change the motion or a "
+            "shape"
         )
     else:
         size = f"below {NARROW:g} cells" if gap is None else f"{gap:.3g} cells"

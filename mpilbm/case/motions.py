@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import sqrt
 
 import numpy as np
 
@@ -10,13 +9,12 @@ from mpilbm.case.model import Case
 from mpilbm.core.registry import find, names
 from mpilbm.model.findings import NOTE, SERIOUS, WARNING, Finding
 from mpilbm.physics.motions import Floats, moving
-from mpilbm.solids.moving_bodies import MovingBody, in_parts
+from mpilbm.solids.moving_bodies import JUMP, MovingBody, in_parts, moved_by
 from mpilbm.solids.shapes import Shape
 
 FAST = 0.15  # surface speed, cells per step
 THIN, NARROW = 2.0, 2.0  # cells
 ALONG = 1e-9  # of a component of a rotation that is rounding
-JUMP = 0.1  # cells in a step beyond those of the velocity
 MOST_MOVERS = 255  # the number of a moving body in a cell is one byte
 
 
@@ -125,13 +123,10 @@ class Path:
             with np.errstate(all="ignore"):  # places that are not finite are reported
                 at = body.placement(part)
                 centre = at.of(body.middle)
-                u = np.linalg.norm(at.velocity_at(centre), axis=-1)
-                speed = u + np.linalg.norm(at.spin, axis=-1) * shape.reach
+                speed = body.surface_speed(at)
                 extent = shape.extent(at.rotation)
-                step = np.diff(np.concatenate([before, centre]), axis=0)
-                turn = np.diff(np.concatenate([before_R, at.rotation]), axis=0)
-                chord = np.linalg.norm(turn, axis=(1, 2)) / sqrt(2)  # 2 sin(angle / 2)
-                moved = np.linalg.norm(step, axis=1) + chord * shape.reach
+                places, turns = (before, centre), (before_R, at.rotation)
+                moved = moved_by(np.concatenate(places), np.concatenate(turns), shape.reach)
             before, before_R = centre[-1:], at.rotation[-1:]
             found.append((centre, extent, speed, moved))
             for a in shape.endless:

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from support.body_forces import flow
+from support.slabs import Cluster
 
 from mpilbm.case.case import parse_case
 from mpilbm.case.case_findings import of_case
@@ -12,7 +13,7 @@ from mpilbm.core.errors import CaseError
 from mpilbm.core.formulas.course import BLOCK, Course
 from mpilbm.core.registry import make, names
 from mpilbm.physics.motions import Placement
-from mpilbm.solids.moving_bodies import MovingBody
+from mpilbm.solids.moving_bodies import MovingBody, require_continuous
 
 CENTRE = np.array([20.0, 14.0, 9.0])
 MOTIONS = {
@@ -85,13 +86,17 @@ GOES = {"name": "translation", "velocity": [0.05, 0.0]}
 ON_CELLS = {"name": "partially_saturated"}
 
 
-def case(motion=GOES, shape=DISC, boundary=ON_CELLS, walls=False, steps=100, **more):
+def case(*given, **more):
+    return parse_case(tables_of(*given, **more), "test.toml")
+
+
+def tables_of(motion=GOES, shape=DISC, boundary=ON_CELLS, walls=False, steps=100, **more):
     body = {"label": "a", "shape": shape, "boundary": boundary, "motion": motion}
     tables = flow("D2Q9", size=[60, 40], body=[body], run={"steps": steps}) | more
     if walls:
         faces = [{"name": "bounce_back", "where": ["x-", "x+", "y-", "y+"]}]
         tables |= {"domain": {"size": [60, 40], "periodic": [False, False]}, "boundary": faces}
-    return parse_case(tables, "test.toml")
+    return tables
 
 
 TURNS = {"name": "rotation", "rate": 0.002}
@@ -149,6 +154,30 @@ def test_kinks_of_a_formula_are_no_jumps():
     there_and_back = {"name": "translation", "displacement": ["min(0.3*t, 15 - 0.3*t)", 0]}
     for motion in (there_and_back, TURNS | {"rate": "where(t < 7.5, 0.02, 0)"}):
         case(motion)
+
+
+def test_jumps_after_the_run_and_between_checked_times():
+    """A run finds the jumps that the check of a case does not reach."""
+    late = {"name": "rotation", "angle": "where(t < 300, 0, 1.5)"}
+    hop = {"name": "translation", "displacement": ["where(t < 300, 0, 0.9)", 0]}
+    far = {"name": "translation", "displacement": ["where(t < 300, 0, 5)", 0]}
+    for motion, found in ((late, "5.45 cells"), (hop, "0.9 cells"), (far, "5 cells")):
+        (body,) = MovingBody.all(case(motion))
+        assert body.checked == 101
+        for t in (298.0, 299.0, 301.0):
+            require_continuous(body, t, t - 1)
+            require_continuous(body, t, None)
+        for t, before in ((300.0, 299.0), (299.0, 300.0)):
+            with pytest.raises(CaseError, match=f"body.a.motion: found {found} in a step"):
+                require_continuous(body, t, before)
+
+
+def test_a_run_stops_at_a_jump():
+    """That of a program which goes on after the last step of the case."""
+    jump = {"name": "rotation", "angle": "where(t < 5, 0, 1.5)"}
+    cluster = Cluster(tables_of(jump, steps=2)).start().run(4)
+    with pytest.raises(CaseError, match="cells in a step at step 5; allowed"):
+        cluster.run(1)
 
 
 def test_more_bodies_than_a_byte_counts():

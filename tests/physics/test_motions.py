@@ -8,6 +8,7 @@ from support.body_forces import flow
 
 from mpilbm.case.case import parse_case
 from mpilbm.case.case_findings import of_case
+from mpilbm.case.velocity_bounds import largest_speed
 from mpilbm.core.errors import CaseError
 from mpilbm.core.formulas.course import BLOCK, Course
 from mpilbm.core.registry import make, names
@@ -138,6 +139,11 @@ def test_findings(name):
 
 def test_no_finding_without_a_reason():
     assert not [each for each in of_case(case()) if "body.a" in str(each)]
+
+
+def test_the_speed_of_a_flow_is_that_of_the_fastest_surface():
+    given = case(GOES | {"velocity": [0.03, 0.04]})
+    assert largest_speed(given) == (pytest.approx(0.05), "body.a.motion")
 
 
 def test_rates_in_rpm_and_endless_cylinders():

@@ -185,6 +185,7 @@ class SlabContext:
         """The arguments that every kernel over the populations takes."""
         below = self.slab.begin - self.grid.ghost  # planes of the box below the array's first
         box = {"nx": self.grid.nx, "rows": self.grid.rows, "below": below, "odd": below % 2}
+        box["box_planes"] = self.slab.shape[0]
         return {**box, "first": self.grid.ghost, **self.tables}
 
     def arguments(self, name: str, **arguments: Any) -> dict[str, Any]:

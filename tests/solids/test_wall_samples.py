@@ -2,6 +2,7 @@
 
 import numpy as np
 from support.slabs import box
+from support.surfaces import write
 from support.walls import body
 
 from mpilbm.case.case import parse_case
@@ -52,3 +53,19 @@ def test_slabs_do_not_show():
     assert np.array_equal(np.concatenate([each[1] for each in cut]), sampled)
     heights = [each[2].samples.height for each in cut]
     assert np.array_equal(np.concatenate(heights), entries.samples.height)
+
+
+def test_cells_behind_sheets_are_not_sampled(tmp_path):
+    """Two sheets two cells apart: between them the second cell, elsewhere the third one."""
+    corners = [[-9, 0, -9], [9, 0, -9], [9, 0, 9], [-9, 0, 9]]
+    write(tmp_path / "plate.stl", corners, [[0, 1, 2], [0, 2, 3]])
+    shape = {"name": "mesh", "file": str(tmp_path / "plate.stl"), "scale": 1, "thin": True}
+    shape |= {"anchor": "origin"}
+    sheets = [body(MODEL, f"sheet{y}", **(shape | {"at": [2, y, 2]})) for y in (3, 5)]
+    case = parse_case(box("D3Q19", [3, 9, 3], body=sheets), "test.toml")
+    (slab,) = split(case.shape, 1, True)
+    (entries,) = build(case, slab).lists
+    rows = [cells // 3 % 9 for cells in (entries.cells, entries.samples.cells)]
+    found = set(zip(*(each.tolist() for each in (*rows, entries.samples.height)), strict=True))
+    assert found == {(2, 0, 2.5), (3, 4, 1.5), (4, 3, 1.5), (5, 7, 2.5)}
+    assert entries.fallbacks[INWARD_FALLBACK] == 2 * 9

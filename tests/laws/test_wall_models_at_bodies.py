@@ -121,10 +121,15 @@ def test_fluid_that_moves_with_the_body_stays_as_it_is():
     np.testing.assert_allclose(u, np.broadcast_to([0.03, 0], u.shape), atol=1e-15)
 
 
+BLOCK = body(MODEL | {"sample": 3}, "block", name="box", lower=[2, 1], upper=[5, 6])
+PARTIAL = body({"name": "partially_saturated"}, "p", name="sphere", centre=[3.4, 8.8], radius=0.8)
+
+MOVING = PARTIAL | {"motion": {"name": "translation", "velocity": [0.01, 0.05]}}
+
+
 def block(**tables) -> dict:
     """A block; the cells below and above it sample two planes beyond the periodic face or a cut."""
-    wall = body(MODEL | {"sample": 3}, "block", name="box", lower=[2, 1], upper=[5, 7])
-    given = {"body": [wall], "output": [], "initial": {"u": [0.03, "0.02*cos(2*pi*x/nx)"]}}
+    given = {"body": [BLOCK], "output": [], "initial": {"u": [0.03, "0.02*cos(2*pi*x/nx)"]}}
     return obstacles(**(given | tables)) | {"domain": {"size": [7, 11], "periodic": [True, True]}}
 
 
@@ -140,8 +145,10 @@ T = {"label": "T", "prandtl": 0.7, "initial": {"value": "sin(2*pi*y/ny)"}, "sour
             "scalar": [T],
             "buoyancy": {"gravity": [-0.01, 0], "T": {"beta": 1}},
         },
+        {"body": [BLOCK, PARTIAL], "force": {"name": "guo", "value": [0.005, 0]}},
+        {"body": [BLOCK, MOVING], "force": {"name": "guo", "value": [0.005, 0]}},
     ],
-    ids=["of listed cells", "with buoyancy"],
+    ids=["of listed cells", "with buoyancy", "with solid shares", "of a moving body"],
 )
 def test_samples_two_planes_beyond_a_slab(tables):
     """The force, too, is that of the sampled cell: u includes half of it."""

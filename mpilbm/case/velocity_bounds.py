@@ -88,19 +88,19 @@ def initial_range(case: Case, fluid: Fluid) -> InitialRange:
 def largest_speed(case: Case, initial: Sequence[InitialRange] = ()) -> tuple[float, str]:
     """The largest |u| given in a case, and the key that gives it: (0, "") if there is none.
 
-    Compares boundaries, bodies, the surfaces of bodies that move, the `initial` fields (one range
-    for each fluid), and the velocities of Reynolds numbers.
+    Compares boundaries, bodies and their motions, the `initial` fields (one range for each fluid),
+    and the velocities of Reynolds numbers.
     """
     found = [
         (fastest(case, boundary, shape)[0], f"{key}.velocity")
         for key, boundary, shape in case.conditions()
     ]
+    found += [(speed, key) for key, speed, _ in surface_speeds(case)]
     found += [
         (each.speed, fluid.initial.key_of_velocity)
         for fluid, each in zip(case.fluids, initial, strict=False)
     ]
     found += [(fluid.velocity or 0.0, case.fluid_key(fluid, "velocity")) for fluid in case.fluids]
-    found += [(speed, key) for key, speed, _ in surface_speeds(case)]
     speed, key = max(found, key=lambda one: one[0])
     return speed, key if speed else ""
 

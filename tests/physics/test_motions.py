@@ -9,6 +9,7 @@ from support.slabs import Cluster
 
 from mpilbm.case.case import parse_case
 from mpilbm.case.case_findings import of_case
+from mpilbm.case.velocity_bounds import largest_speed
 from mpilbm.core.errors import CaseError
 from mpilbm.core.formulas.course import BLOCK, Course
 from mpilbm.core.registry import make, names
@@ -186,6 +187,11 @@ def test_more_bodies_than_a_byte_counts():
     tables["body"] = [part | {"label": f"b{k}"} for k in range(256)]
     with pytest.raises(CaseError, match="found 256 bodies with a motion; allowed: 255"):
         parse_case(tables, "test.toml")
+
+
+def test_the_speed_of_a_flow_is_that_of_the_fastest_surface():
+    given = case(GOES | {"velocity": [0.03, 0.04]})
+    assert largest_speed(given) == (pytest.approx(0.05), "body.a.motion")
 
 
 def test_rates_in_rpm_and_endless_cylinders():

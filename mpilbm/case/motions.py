@@ -195,7 +195,8 @@ def _at_faces(body: MovingBody, path: Path, key: str) -> Iterator[Finding]:
             elif body.periods[a] == 0 and least < 0:
                 text = (
                     f"leaves the box through {face}, by {-least:.3g} cells at t = {t:g}; the part "
-                    "outside has no force and displaces no fluid; change the motion or the box"
+                    "outside displaces no fluid, but its inertia is part of the force in the file; "
+                    "change the motion or the box"
                 )
                 yield Finding(SERIOUS, key, text)
             elif body.periods[a] == 0 and least < NARROW:

@@ -8,6 +8,7 @@ from itertools import product
 from math import inf, pi, prod, sqrt
 
 from mpilbm.case.checks import from_objects, given_speeds, norm, problems_with
+from mpilbm.case.compressibility import real_sound
 from mpilbm.case.driving import forced_channel
 from mpilbm.case.model import Case
 from mpilbm.case.scalars import given_values, viscosity_at_centre
@@ -319,6 +320,7 @@ def scalar_viscosities(case: Case) -> Iterator[Finding]:
 
 CHECKS = (
     speeds,
+    real_sound,
     mass,
     closed_flow,
     density_at_walls,

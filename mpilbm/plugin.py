@@ -33,8 +33,10 @@ from mpilbm.physics.couplings import Coupling
 from mpilbm.physics.equilibria import Equilibrium
 from mpilbm.physics.forcing import Forcing
 from mpilbm.physics.lattices import Lattice
+from mpilbm.physics.motions import Motion, Placement
 from mpilbm.physics.scalars.boundaries import ScalarBoundary
 from mpilbm.physics.scalars.collisions import ScalarCollision
+from mpilbm.solids.rigid_shape import RigidShape
 from mpilbm.solids.shapes import Shape
 from mpilbm.storage.csv_log import Rows
 
@@ -60,11 +62,14 @@ __all__ = [
     "Lattice",
     "Layout",
     "LinkValue",
+    "Motion",
     "MpilbmError",
     "Output",
     "PerLink",
     "Place",
+    "Placement",
     "Reads",
+    "RigidShape",
     "Rows",
     "ScalarBoundary",
     "ScalarCollision",

@@ -11,6 +11,7 @@ from mpilbm.case.checks import from_objects, given_speeds, norm, problems_with
 from mpilbm.case.compressibility import real_sound
 from mpilbm.case.driving import forced_channel
 from mpilbm.case.model import Case
+from mpilbm.case.motions import motions
 from mpilbm.case.scalars import given_values, viscosity_at_centre
 from mpilbm.case.starts import CROSSINGS, late_ramps, stopped_starts, sudden_starts
 from mpilbm.case.velocity_bounds import net_inflow, outward_speed, speed_along
@@ -337,4 +338,5 @@ CHECKS = (
     from_registered,
     scalar_collisions,
     scalar_viscosities,
+    motions,
 )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mpilbm.case.model import Case, Fluid
+from mpilbm.case.motions import motion_problems, surface_speeds
 from mpilbm.case.random_flow import RandomFlow
 from mpilbm.case.scalars import scalar_problems
 from mpilbm.case.tables.case_file import VELOCITY, Body
@@ -33,6 +34,7 @@ def check(case: Case, tables: dict) -> list[str]:
     else:
         problems += [*_walls(case), *_initial(case), *scalar_problems(case)]
         problems += [sentence for sentence, _ in from_objects(case, "problems")]
+        problems += motion_problems(case)
     if not problems:
         problems += _rates(case)
         for key, boundary, shape in case.conditions():
@@ -224,6 +226,8 @@ def given_speeds(case: Case, formulas: bool = True) -> Iterator[tuple[str, float
     for key, boundary, shape in case.conditions():
         numbers = norm(getattr(boundary, "velocity", None) or ()), ""
         yield f"{key}.velocity", *(fastest(case, boundary, shape) if formulas else numbers)
+    if formulas:
+        yield from surface_speeds(case)
 
 
 def norm(vector: Iterable) -> float:

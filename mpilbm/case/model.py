@@ -136,6 +136,7 @@ class ScalarSolid(Parameters):
     shape: Any
     mask: str | None
     boundary: SkipValidation[ScalarBoundary]
+    motion: None = None  # no scalar acts on bodies that move
 
 
 class ScalarLattice(BoundedLattice):
@@ -325,7 +326,8 @@ class Case(BoundedLattice):
             on_bodies = zip(self.bodies, scalar.bodies, strict=True)
             found += [(f"body.{b.label}.scalar.{scalar.label}", each) for b, each in on_bodies]
         for body in self.bodies:
-            found += [(f"body.{body.label}.{n}", getattr(body, n)) for n in ("shape", "boundary")]
+            parts = ("shape", "boundary", "motion")
+            found += [(f"body.{body.label}.{n}", getattr(body, n)) for n in parts]
         found += [(f"sponge.{index}", thing) for index, thing in enumerate(self.sponge)]
         found += [(f"output.{index}", thing) for index, thing in enumerate(self.outputs)]
         for where, thing in found:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mpilbm.case.model import Case, Fluid
+from mpilbm.case.motions import surface_speeds
 from mpilbm.core.errors import CaseError
 from mpilbm.core.formulas.given_functions import PointValue
 from mpilbm.core.formulas.parser import Formula
@@ -87,13 +88,14 @@ def initial_range(case: Case, fluid: Fluid) -> InitialRange:
 def largest_speed(case: Case, initial: Sequence[InitialRange] = ()) -> tuple[float, str]:
     """The largest |u| given in a case, and the key that gives it: (0, "") if there is none.
 
-    Compares boundaries, bodies, the `initial` fields (one range for each fluid), and the velocities
-    of Reynolds numbers.
+    Compares boundaries, bodies and their motions, the `initial` fields (one range for each fluid),
+    and the velocities of Reynolds numbers.
     """
     found = [
         (fastest(case, boundary, shape)[0], f"{key}.velocity")
         for key, boundary, shape in case.conditions()
     ]
+    found += [(speed, key) for key, speed, _ in surface_speeds(case)]
     found += [
         (each.speed, fluid.initial.key_of_velocity)
         for fluid, each in zip(case.fluids, initial, strict=False)

@@ -285,11 +285,14 @@ class CellForceText(EntryText):
     case/case.py.
     """
 
+    role = BODY_CELLS
+
     def __init__(self, fluid: FluidKernels, parity: int, lowest: int, framed: bool) -> None:
         assert fluid.model.body is not None  # there is such a kernel for these bodies only
         text = f"F = taken from the fluid in a cell: {fluid.model.body.boundary.name}"
-        super().__init__(BODY_CELLS, text, fluid, parity, "other", "chunks")
-        self.lattice, self.axes, self.links = fluid.lattice, AXES[: fluid.lattice.D], ""
+        super().__init__(type(self).role, text, fluid, parity, "other", "chunks")
+        self.of, self.lattice, self.links = fluid, fluid.lattice, ""
+        self.axes = AXES[: fluid.lattice.D]
         self.declare(chunk_first="int32*", chunk_entry="int32*", chunk_sums="double*")
         self.written.add("chunk_sums")
         self.turns = [turn for turn in TURNS if {*turn[:2]} <= {*self.axes}]

@@ -130,16 +130,22 @@ class Model:
     def collide(self, kernel: KernelValues, f: Populations, rates: Rates) -> list[Expression]:
         """The Q outgoing populations of a cell, from the incoming ones."""
         at, F = self.macroscopic(kernel, f, self.half), self.force(kernel)
-        share = self.body.share(kernel) if self.body else None
-        return self.collide_at(f, at, F, rates, kernel.let, share)
+        share, u_body = self._body_in(kernel)
+        return self.collide_at(f, at, F, rates, kernel.let, share, u_body)
+
+    def _body_in(self, kernel: KernelValues) -> tuple[Expression | None, Vector]:
+        """The share of the kernel's cell that a body fills, and the velocity of the body there."""
+        if self.body is None:
+            return None, ()
+        return self.body.share(kernel), self.body.velocity(kernel, self.lattice)
 
     def taken(self, kernel: KernelValues, f: Populations, rates: Rates) -> list[Expression]:
         """The momentum that the body takes from a cell in a step, from the incoming populations."""
         assert self.body is not None  # there is such a kernel for these bodies only
         at, F = self.macroscopic(kernel, f, self.half), self.force(kernel)
-        share, source = self.body.share(kernel), self.source(at, F)
+        (share, u_body), source = self._body_in(kernel), self.source(at, F)
         rates = self._local(f, at, source if self.half else None, rates, kernel.let)
-        return self.body.boundary.taken(self._partial(f, at, (), rates, share, kernel.let))
+        return self.body.boundary.taken(self._partial(f, at, (), rates, share, kernel.let, u_body))
 
     def collide_at(
         self,
@@ -149,17 +155,19 @@ class Model:
         rates: Rates,
         let: Let = unnamed,
         share: Expression = None,
+        u_body: Vector = (),
     ) -> list[Expression]:
         """The outgoing populations at a given velocity and force F.
 
-        `let` as for Collision; `share`: that of a body in the cell, None if none acts in it.
+        `let` as for Collision; `share`: that of a body in the cell, None if none acts in it;
+        `u_body`: the velocity of the body there, () at rest.
         """
         source = self.source(at, F)
         inside = source if self.half else None
         rates = self._local(f, at, inside, rates, let)
         f_star = self.collision.collide(self.lattice, f, *at, inside, rates, let)
         if self.body and share is not None:
-            cell = self._partial(f, at, f_star, rates, share, let)
+            cell = self._partial(f, at, f_star, rates, share, let, u_body)
             f_star = self.body.boundary.collided(cell)
         return f_star if self.half or source is None else _sum(f_star, source)
 
@@ -171,18 +179,19 @@ class Model:
         rates: Rates,
         share: Expression,
         let: Let,
+        u_body: Vector = (),
     ) -> PartialCell:
         """The cell as its boundary sees it, of which a body fills a share."""
         collision, lattice = self.collision, self.lattice
         mass = 1 / collision.velocity([1], at.rho)[0]
-        feq = collision.feq(lattice, *at)
+        feq, moves = collision.feq(lattice, *at), self.body is not None and self.body.moves
         return PartialCell(
             lattice=lattice,
             share=share,
             omega=collision.stress_rate(rates),
             u=at.u,
-            u_body=[0] * lattice.D,
-            beyond=beyond_equilibrium(collision, lattice, f, feq),
+            u_body=u_body or [0] * lattice.D,
+            beyond=beyond_equilibrium(collision, lattice, f, feq, moves),
             collided=collided,
             feq=lambda u: collision.feq(lattice, at.density, at.rho, u),
             momentum=lambda u: [mass * u_a for u_a in u],
@@ -278,11 +287,10 @@ class Model:
         """
         density = kernel.let("density", total(f))
         rho, F = kernel.let("rho", self.rest(density)), self.force(kernel)
-        u, share = self._colliding(kernel, rho, u, F), None
+        u, (share, u_body) = self._colliding(kernel, rho, u, F), self._body_in(kernel)
         mass = 1 / self.collision.velocity([1], rho)[0]
         momentum = self.momentum(kernel, f, self.half)
         if self.body:
-            share = self.body.share(kernel)
             own = zip(self.axes, u, momentum, strict=True)
             u = [kernel.let(f"free_{a}", where(0, share, j / mass, u_a)) for a, u_a, j in own]
         parts = zip(self.axes, u, momentum, strict=True)
@@ -291,7 +299,7 @@ class Model:
         added = [w * dot(c, lack) / self.lattice.cs2 for w, c in directions]
         held = [kernel.let(f"held_{i}", f_i) for i, f_i in enumerate(_sum(f, added))]
         at = Macroscopic(density, rho, u)
-        f_star = self.collide_at(held, at, F, rates, kernel.let, share)
+        f_star = self.collide_at(held, at, F, rates, kernel.let, share, u_body)
         return _sum(f_star, [(rate - 1) * each for each in added])
 
 

@@ -16,6 +16,12 @@ FORCE = "body_force"  # the array with the force in each cell
 BODY_CELLS = "body_cells"  # role of the kernel of the forces on bodies that act in cells
 WHOLE = "whole"  # the array of a slab, in kernels that copy cells to a window and back
 SHARE = "solid_share"  # the array with the share of each cell that is solid, in units of 1 / 255
+MOVED = "solid_body"  # the array with the number of the moving body in each cell, or 0
+RESTING = "solid_at_rest"  # the array with the share of each cell in bodies at rest
+MOTION = "motion"  # the array with the numbers of the moving bodies, see solids/moving_bodies.py
+MOVE = "move_bodies"  # role of the kernel that computes the shares of moving bodies
+MOVER = "mover"  # the number of a moving body, from 1
+MOVED_CELLS = "moved_cells"  # role of the kernel of the forces on moving bodies
 
 Phase = Literal["boundary", "collide", "copy", "other"]
 

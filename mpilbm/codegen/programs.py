@@ -17,6 +17,7 @@ from mpilbm.codegen.forces import (
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FieldKernels, FluidKernels, Options
 from mpilbm.codegen.model import Model
+from mpilbm.codegen.moving_bodies import MovingForceText, move_kernel, moving_text
 from mpilbm.codegen.program import WHOLE, Program
 from mpilbm.codegen.scalar_kernels import CarryingDiagnostics, CarryingKernels, carrying_kernels
 from mpilbm.codegen.statistics import Samples
@@ -39,6 +40,7 @@ from mpilbm.layouts.cells import CellNames
 from mpilbm.model.case import BoundedLattice, Case
 from mpilbm.physics.boundaries import in_cells
 from mpilbm.physics.boundary_capabilities import Reads
+from mpilbm.physics.motions import moving
 from mpilbm.solids.box_walls import rows_end_in_walls
 from mpilbm.solids.windows import REACH, has_windows
 
@@ -50,6 +52,7 @@ def build(case: Case) -> Program:
     """Generate the kernels of a case."""
     texts, model = _coupled(case) if case.coupling else _single(case)
     top, compute = head(case) + prelude(), case.precision.compute
+    top += moving_text() if moving(case) else ""
     bodies = {kernel.name: kernel.text() for kernel in texts}
     described = {kernel.name: kernel.kernel() for kernel in texts}
     sweep, sizes = "", None
@@ -91,13 +94,14 @@ def _single(case: Case) -> tuple[list[KernelText], Model]:
             fluid.collision,
             fluid.force,
             case.precision.offset,
-            body=CellBody(body) if body else None,
+            body=CellBody(body, moves=bool(moving(case))) if body else None,
             nu=case.viscosity_value,
         )
         kernels = FluidKernels(model, case.layout, options)
         diagnostics = Diagnostics(kernels)
     texts = [*kernels.all(), *diagnostics.all(), *optional_kernels(case, diagnostics)]
     texts += window_copies(kernels) if has_windows(case) else []
+    texts += [move_kernel(kernels)] if moving(case) else []
     for parity in range(case.layout.parities):
         texts += list_kernels(case, kernels, parity) + body_kernels(case, kernels, parity)
         if isinstance(kernels, CarryingKernels):
@@ -188,8 +192,10 @@ def body_kernels(case: Case, kernels: FluidKernels, parity: int) -> list[KernelT
         for name, boundary in weighed_boundaries(case).items()
     ]
     found += [sums_kernel(), state_kernel()] if needs.weighed and parity == 0 else []
-    if {*needs.weighed} & {*in_cells(case)}:
+    if {*needs.weighed} & {*in_cells(case)} - {*moving(case)}:
         found.append(CellForceText(kernels, parity, _lowest(case), needs.framed))
+    if {*needs.weighed} & {*moving(case)}:
+        found.append(MovingForceText(kernels, parity, _lowest(case), framed=False))
     return found + ([stress_kernel(kernels, parity, _lowest(case))] if needs.split else [])
 
 

@@ -8,8 +8,9 @@ from mpilbm.codegen.program import POINTS
 from mpilbm.codegen.scalar_numbers import buoyant, forcing
 from mpilbm.layouts.formats import SCALE, Formats
 from mpilbm.model.case import BoundedLattice, Case, Fluid
-from mpilbm.physics.boundaries import Condition, one_face_each
+from mpilbm.physics.boundaries import Condition, in_cells, one_face_each
 from mpilbm.physics.couplings import solids
+from mpilbm.physics.motions import moving
 from mpilbm.solids.box_walls import rows_end_in_walls
 from mpilbm.solids.windows import has_windows
 
@@ -136,8 +137,13 @@ def _in_cells(case: Case) -> dict[str, Any] | None:
     boundary = cell_boundary(case)
     if boundary is None:
         return None
-    weighed = (case.bodies[k].boundary.capabilities.in_cells for k in case.needs.weighed)
-    return boundary.structure() | {"weighed": any(weighed)}
+    weighed, moves = {*case.needs.weighed}, {*moving(case)}
+    at_rest = {*in_cells(case)} - moves
+    return boundary.structure() | {
+        "weighed": bool(weighed & at_rest),
+        "moving": bool(moves),
+        "moving_weighed": bool(weighed & moves),
+    }
 
 
 def boundary_structures(case: BoundedLattice) -> list[dict[str, Any]]:

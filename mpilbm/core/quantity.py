@@ -150,6 +150,8 @@ FORCE_DENSITY = Quantity(
 GRAVITY = Quantity("cells/step^2", ("9.81 m/s^2",), (ACCELERATED,))
 DIFFUSIVITY = _quantity("cells^2/step", "1.4e-7 m^2/s", si.VISCOSITY)
 IN_DEGREES = Form(NO_DIMENSION, lambda angle, *_: degrees(angle), absolute=True)
+IN_RADIANS = Form(NO_DIMENSION, lambda angle, *_: angle, absolute=True)
+RADIANS = Quantity("rad", ("30 deg",), (IN_RADIANS,))
 ANGLE = Quantity("degrees", ("30 deg",), (IN_DEGREES,))
 WETTING = Quantity(
     "rho_0, or degrees", ("998 kg/m^3", "60 deg"), (_lattice(si.DENSITY), IN_DEGREES)

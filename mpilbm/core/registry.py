@@ -1,9 +1,9 @@
 """The registry: in each table of a case `name` selects a class, the other keys are its fields.
 
-To add a lattice, collision, force, boundary, layout, backend, halo or output, add a file with one
-`@register(kind, name)` to the folder of that kind. Plug-ins are found through the entry-point group
-`mpilbm` or `--plugin FILE.py`. A field of a table that selects such a class has the annotation
-`Choice`: `collision = {name = "bgk", …}`.
+To add a lattice, collision, force, boundary, motion, layout, backend, halo or output, add a file
+with one `@register(kind, name)` to the folder of that kind. Plug-ins are found through the
+entry-point group `mpilbm` or `--plugin FILE.py`. A field of a table that selects such a class has
+the annotation `Choice`: `collision = {name = "bgk", …}`.
 """
 
 import difflib
@@ -37,6 +37,7 @@ PACKAGES = {  # kind -> the package whose modules register its classes
     "shapes": "solids.shapes",
     "wall_laws": "physics.wall_laws",
     "boundaries": "physics.boundaries",
+    "motions": "physics.motions",
     "couplings": "physics.couplings",
     "scalar_lattices": "physics.lattices",
     "scalar_collisions": "physics.scalars.collisions",

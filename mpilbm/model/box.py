@@ -1,7 +1,7 @@
-"""The box, the number types, and what the outputs need from kernels and geometry."""
+"""The box, the number types, the steps, and what outputs need from kernels and geometry."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Protocol, Self
 
 from pydantic import Field, model_validator
 
@@ -93,3 +93,19 @@ class Needs:
     sampled: bool = False
     roles: frozenset[str] = frozenset()
     transported: tuple[int, ...] = ()
+
+
+class Run(Protocol):
+    """The part of the table [run] that kernels and geometry depend on."""
+
+    @property
+    def steps(self) -> int:
+        """The number of time steps."""
+
+    @property
+    def last(self) -> int:
+        """The step up to which values that change with time are checked."""
+
+    @property
+    def compares_velocity(self) -> bool:
+        """Whether the velocity of all cells is compared with the previous one."""

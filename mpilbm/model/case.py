@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.model.box import Domain, Needs, Precision
+from mpilbm.model.box import Domain, Needs, Precision, Run
 
 if TYPE_CHECKING:
     from mpilbm.core.formulas.trees import Tree
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mpilbm.physics.couplings import Coupling
     from mpilbm.physics.forcing import Forcing
     from mpilbm.physics.lattices import Lattice
+    from mpilbm.physics.motions import Motion
     from mpilbm.physics.sampled import Sampled
     from mpilbm.physics.scalars.collisions import ScalarCollision
     from mpilbm.physics.sloped import Sloped
@@ -159,6 +160,10 @@ class Solid(Protocol):
     def boundary(self) -> "Condition":
         """The condition on the surface."""
 
+    @property
+    def motion(self) -> "Motion | None":
+        """How it moves; None at rest."""
+
 
 class Body(Solid, Protocol):
     """A solid in the flow."""
@@ -178,18 +183,6 @@ class Buoyancy(Protocol):
     @property
     def expansions(self) -> Mapping[str, Any]:
         """`beta` and `reference` of the scalars, by label."""
-
-
-class Run(Protocol):
-    """The part of the table [run] that kernels and geometry depend on."""
-
-    @property
-    def steps(self) -> int:
-        """The number of time steps."""
-
-    @property
-    def compares_velocity(self) -> bool:
-        """Whether the velocity of all cells is compared with the previous one."""
 
 
 class BoundedLattice(Protocol):

@@ -13,6 +13,7 @@ from mpilbm.core.registry import register
 from mpilbm.core.units import FORCE, TORQUE, counted, lattice_text
 from mpilbm.model.findings import NOTE, Finding
 from mpilbm.outputs import Context, Output, Watched
+from mpilbm.outputs.body_motion import BodyMotion, motion_of
 from mpilbm.outputs.coefficients import Coefficients, Series, columns, directions
 from mpilbm.outputs.core import body_problems, chosen_bodies, parts_problems
 from mpilbm.outputs.core.tables import TableWriter
@@ -260,10 +261,11 @@ class BodyForcesWriter(TableWriter):
         self.force, self.torque = ((m + self.D - 3, *rest) for m, *rest in (FORCE, TORQUE))
         self.files: dict[int, Rows] = {}  # by number of the body, on rank 0
         self.series: dict[int, Series] = {}  # of the coefficients; likewise
+        self.motions: dict[int, BodyMotion | None] = {}  # of the bodies; likewise
         on_root(context.comm, self._open)
 
-    def header(self) -> list[str]:
-        """Names of the columns with their units; rho_0 = 1. In SI, in 2D of a body 1 m long."""
+    def header(self, number: int) -> list[str]:
+        """Names of a body's columns with their units; rho_0 = 1. In SI, in 2D of 1 m of it."""
         axes, force, torque = AXES[: self.D], lattice_text(self.force), lattice_text(self.torque)
         names = [f"force_{a} ({force})" for a in axes]
         names += [f"torque_{a} ({torque})" for a in self.turns]
@@ -275,15 +277,18 @@ class BodyForcesWriter(TableWriter):
             names += ["time_s", *(f"force_{a}_N{per}" for a in axes)]
             names += [f"torque_{a}_N_m{per}" for a in self.turns]
             names += [f"{part}_{a}_N{per}" for part in self.parts for a in axes]
-        return ["step", "time (steps)", *names]
+        motion = self.motions[number]
+        return ["step", "time (steps)", *names, *(motion.header() if motion else ())]
 
     def _open(self) -> None:
         for number in self.output.bodies(self.case):
             path = self.context.directory / f"forces_{self.case.bodies[number].label}.csv"
-            rows = self.files[number] = Rows(path, self.header(), self.context.first_step)
+            self.motions[number] = motion_of(self.case, number)
+            header = self.header(number)
+            rows = self.files[number] = Rows(path, header, self.context.first_step)
             self.keep(rows)
             coefficients = self.output.coefficients(self.case, number)
-            self.series[number] = Series.of_rows(coefficients, self.header(), rows.kept)
+            self.series[number] = Series.of_rows(coefficients, header, rows.kept)
 
     def start(self, step: int) -> Callable[[], Parts | None]:
         """Enqueue the sums over the links of this rank."""
@@ -303,14 +308,17 @@ class BodyForcesWriter(TableWriter):
         D, turning, time = self.D, len(self.turns), step + 0.5
         ends = np.cumsum([D, turning, D])
         force, torque, pressure, stress = np.split(total[: 3 * D + turning], ends)
-        torque = torque - self._moment(number, force)
+        if motion := self.motions[number]:
+            force, torque = motion.corrected(step, force, torque, self.output.centre)
+        else:
+            torque = torque - self._moment(number, force)
         parts = np.concatenate([pressure, force - pressure, stress] if self.parts else [[]])
         coefficients = self.series[number].add(step, force)
         row = [time, *force, *torque, *coefficients, *parts]
         if units := self.case.units:
             row += [self.time(time), *units.to_si(force, self.force)]
             row += [*units.to_si(torque, self.torque), *units.to_si(parts, self.force)]
-        return row
+        return row + (motion.row(time) if motion else [])
 
     def _moment(self, number: int, force: np.ndarray) -> np.ndarray:
         """The torque about the origin of a force at the centre."""

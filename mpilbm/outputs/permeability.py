@@ -18,6 +18,7 @@ from mpilbm.outputs import Context, Output, Watched
 from mpilbm.outputs.core.tables import TableWriter
 from mpilbm.parallel import on_root
 from mpilbm.physics.lattices import AXES
+from mpilbm.physics.motions import moving
 from mpilbm.storage.csv_log import Rows
 
 FILE = "permeability.csv"
@@ -68,6 +69,10 @@ class Permeability(Output):
             what = f"the closure '{closure.name}'" if closure else "a formula of it or a sponge"
             needs = "the permeability requires a constant viscosity"
             found.append(f"{needs}; found {what}; remove it or this output")
+        moved = [case.bodies[number].label for number in moving(case)]
+        if moved:
+            what = f"body '{moved[0]}' moves, and drives the flow"
+            found.append(f"{what}; remove its motion or this output")
         try:
             self.cell(case)
         except ValueError as error:

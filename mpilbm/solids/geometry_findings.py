@@ -63,6 +63,8 @@ def lost_bodies(case: Case, parts: Parts) -> Iterator[Finding]:
     for k, body in enumerate(case.bodies):
         if any(part.bodies[k] for part in parts) or (body.shape and body.shape.cuts):
             continue  # open sheets have no cells
+        if body.motion is not None:
+            continue
         why = "no cell centre lies inside it; enlarge or move it, or refine the box"
         if k in covered:
             cells = counted(covered[k], "cell")

@@ -136,7 +136,7 @@ class Shares:
 
     @classmethod
     def find(cls, case: Case, slab: Slab, solid: NDArray[Any]) -> "Shares":
-        """The shares of all bodies whose boundary acts in cells.
+        """The shares of all bodies at rest whose boundary acts in cells.
 
         solid: (planes, rows, nx), the bodies of the cells, see Geometry. Shares of several bodies
         are added, at most to 1. Cells of other bodies have the share 0.
@@ -147,6 +147,8 @@ class Shares:
         for k, each in enumerate(case.bodies):
             if not each.boundary.capabilities.in_cells:
                 others.append(k + 1)
+                continue
+            if each.motion is not None:
                 continue
             for where, share in _parts(case, k, slab):
                 total[where] += share

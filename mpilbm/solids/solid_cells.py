@@ -153,8 +153,13 @@ def _moved(fluid: Flags, step: int, axis: int, periodic: bool) -> Flags:
 def _paint(
     case: BoundedLattice, begin: int, end: int, ids: NDArray[Any], overlaps: dict | None = None
 ) -> None:
-    """Set ids (end - begin, rows, nx) to k + 1 where body k is, one body after another."""
+    """Set ids (end - begin, rows, nx) to k + 1 where body k is, one body after another.
+
+    Bodies that move have no cells of their own.
+    """
     for k, body in enumerate(case.bodies):
+        if body.motion is not None:
+            continue
         if body.shape is None:
             assert body.mask is not None  # a body has a shape or a mask
             solid = load_mask(body.mask, case, begin, end, f"body.{k}.mask")

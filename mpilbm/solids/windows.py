@@ -24,6 +24,7 @@ from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries import Condition, in_cells, reflecting
 from mpilbm.physics.boundary_capabilities import Behind
 from mpilbm.physics.lattices import AXES
+from mpilbm.physics.motions import moving
 from mpilbm.solids import Flags, Ints
 from mpilbm.solids.box_walls import constant_velocity
 from mpilbm.solids.build import Geometry
@@ -143,12 +144,12 @@ def with_lists(case: BoundedLattice) -> list[Condition]:
 def allows_windows(case: Case) -> bool:
     """Whether windows can supply the boundary lists of a case; True without lists.
 
-    No body needs lists. No boundary keeps a state of its entries. Kernels compute formulas
-    from the place of a cell in the window, so none depends on a coordinate along which there is a
-    cut. Faces that are joined across the planes may belong to different ranks.
+    No body moves or needs lists. No boundary keeps a state of its entries. Kernels compute
+    formulas from the place of a cell in the window, so none depends on a coordinate along which
+    there is a cut. Faces that are joined across the planes may belong to different ranks.
     """
     listed, across = with_lists(case), AXES[case.dimensions - 1]
-    if len(case.bodies) > len({*in_cells(case), *reflecting(case)}):
+    if moving(case) or len(case.bodies) > len({*in_cells(case), *reflecting(case)}):
         return False
     for each in listed:
         read = each.capabilities.behind

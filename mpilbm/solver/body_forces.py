@@ -1,37 +1,49 @@
 """The forces on all measured bodies, over links or over cells as their boundaries act."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.codegen.program import BODY_CELLS
-from mpilbm.physics.boundaries import in_cells
+from mpilbm.codegen.program import BODY_CELLS, MOVED_CELLS, MOVER
 from mpilbm.physics.lattices import AXES
+from mpilbm.solids import Ints
 from mpilbm.solids.body_links import Chunks, selected
 from mpilbm.solids.build import Geometry
 from mpilbm.solver.boundary_lists import Arrays, BoundaryLists, Launched, chained_entries
+from mpilbm.solver.fields.plane_sums import Read
 from mpilbm.solver.memory_plan import CELL_BYTES, force_columns, force_names, weighed_in_cells
 from mpilbm.solver.momentum_exchange import Floats, LinkSums, MomentumExchange
+from mpilbm.solver.moving_bodies import MovingBodies
 from mpilbm.solver.populations import Populations
 
 
 class CellForces(LinkSums):
-    """The bodies of `case.needs.weighed` that act in cells: sums of Boundary.taken over cells.
+    """Bodies that act in cells: sums of Boundary.taken over cells.
 
     The cells are added in the order of their numbers, in chunks. Boundary lists of cells that are
     also at a wall or at another body are evaluated again, as the step does.
+
+    kernel  the role of the kernel that computes the sums of chunks
+    bodies  the numbers of the bodies, ascending
+    found   the cells, ascending numbers
+    member  int32, the body of each cell, as a place in `bodies`
     """
 
-    def __init__(self, fluid: Populations, step_lists: BoundaryLists, geometry: Geometry):
+    kernel = BODY_CELLS
+
+    def __init__(
+        self,
+        fluid: Populations,
+        step_lists: BoundaryLists,
+        geometry: Geometry,
+        bodies: Sequence[int],
+        found: Ints,
+        member: NDArray[np.int32],
+    ):
         case, device = fluid.case, fluid.device
-        assert geometry.shares is not None, "the case has bodies that act in cells"
-        bodies = weighed_in_cells(case)
-        found = np.flatnonzero(geometry.shares.cells_of(bodies))
-        body = geometry.shares.body.reshape(-1)[found]
-        member = np.searchsorted(np.add(bodies, 1), body).astype(np.int32)
         device.require(CELL_BYTES * found.size, "the forces in cells of bodies")
         numbers = np.array([case.needs.weighed.index(k) for k in bodies], np.int32)
         chunks = Chunks.of(fluid.slab, [(found, numbers[member])])
@@ -59,6 +71,18 @@ class CellForces(LinkSums):
         }
         self._own |= {name: device.upload(values) for name, values in arrays.items()}
 
+    @classmethod
+    def at_rest(
+        cls, fluid: Populations, step_lists: BoundaryLists, geometry: Geometry
+    ) -> "CellForces":
+        """Those of the bodies of `case.needs.weighed` that are at rest."""
+        assert geometry.shares is not None, "the case has bodies that act in cells"
+        bodies = weighed_in_cells(fluid.case)
+        found = np.flatnonzero(geometry.shares.cells_of(bodies))
+        body = geometry.shares.body.reshape(-1)[found]
+        member = np.searchsorted(np.add(bodies, 1), body).astype(np.int32)
+        return cls(fluid, step_lists, geometry, bodies, found, member)
+
     def start(self) -> Callable[[], Floats]:
         """As MomentumExchange.start, for these bodies; zeros in place of the parts of `split`."""
         copy = self.start_groups()
@@ -76,7 +100,40 @@ class CellForces(LinkSums):
     ) -> list[Launched]:
         bind, given = self.fluid.bind, arrays | self.lists.staged_arrays() | self._own
         found = self.lists.supplying(bind, parity, **arrays) if self.lists.count else []
-        return [*found, *((bind(f"{BODY_CELLS}_{parity}", **given), *each) for each in ranges)]
+        return [*found, *((bind(f"{self.kernel}_{parity}", **given), *each) for each in ranges)]
+
+
+class MovingForces(CellForces):
+    """The force on a moving body: the sum over all cells that it may reach during the run.
+
+    Cells that it does not fill in the step add 0. The torque is about its centre.
+    """
+
+    kernel = MOVED_CELLS
+
+    def __init__(
+        self,
+        fluid: Populations,
+        step_lists: BoundaryLists,
+        geometry: Geometry,
+        moving: MovingBodies,
+        place: int,
+    ):
+        body = moving.bodies[place]
+        found = np.flatnonzero(body.reachable(fluid.slab) & (geometry.solid == 0))
+        member = np.zeros(found.size, np.int32)
+        super().__init__(fluid, step_lists, geometry, [body.number], found, member)
+        self._moving, self._body = moving, body
+        self._own[MOVER] = 1 + place
+
+    def start_groups(self) -> Read | None:
+        """As LinkSums, with the shares of the next step, which the sums of other bodies lack."""
+        steps = self.fluid.steps
+        self._body.require_reached(steps + 1)
+        self._moving.update(steps + 1)
+        read = super().start_groups()
+        self._moving.update(steps)
+        return read
 
 
 class BodyForces:
@@ -86,13 +143,24 @@ class BodyForces:
     links   of bodies with links, None without any
     """
 
-    def __init__(self, fluid: Populations, step_lists: BoundaryLists, geometry: Geometry):
-        self._planes, self._bodies = fluid.slab.planes, len(fluid.case.needs.weighed)
-        cells = {*in_cells(fluid.case)} & {*fluid.case.needs.weighed}
+    def __init__(
+        self,
+        fluid: Populations,
+        step_lists: BoundaryLists,
+        geometry: Geometry,
+        moving: MovingBodies | None = None,
+    ):
+        weighed = fluid.case.needs.weighed
+        self._planes, self._bodies = fluid.slab.planes, len(weighed)
+        at_rest = weighed_in_cells(fluid.case)
+        moved = [k for k, b in enumerate(moving.bodies) if b.number in weighed] if moving else []
         given = fluid, step_lists, geometry
-        self.links = MomentumExchange(*given) if self._bodies > len(cells) else None
-        parts = (self.links, CellForces(*given) if cells else None)
-        self._parts = [part for part in parts if part]
+        on_links = self._bodies > len(at_rest) + len(moved)
+        self.links = MomentumExchange(*given) if on_links else None
+        parts = (self.links, CellForces.at_rest(*given) if at_rest else None)
+        self._parts: list[MomentumExchange | CellForces] = [part for part in parts if part]
+        if moving:
+            self._parts += [MovingForces(*given, moving, place) for place in moved]
         self.groups = np.concatenate([part.groups for part in self._parts])
 
     def start(self) -> Callable[[], Floats]:

@@ -10,7 +10,7 @@ import numpy as np
 from mpilbm.backends import Device
 from mpilbm.backends.interfaces import Array, CompiledKernel, Launch, Runner, Stream
 from mpilbm.case.case import Case
-from mpilbm.codegen.program import OF, SHARE, Program
+from mpilbm.codegen.program import MOTION, MOVED, OF, RESTING, SHARE, Program
 from mpilbm.codegen.scalar_numbers import (
     MATERIAL,
     buoyancy_numbers,
@@ -26,10 +26,13 @@ from mpilbm.model.case import BoundedLattice
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries import Condition
 from mpilbm.physics.lattices import Lattice
+from mpilbm.physics.motions import moving
 from mpilbm.solids.body_walls import BodyWalls
 from mpilbm.solids.box_walls import BoxWalls, without
 from mpilbm.solids.build import Geometry
 from mpilbm.solids.entry_list import EntryList
+from mpilbm.solids.moving_bodies import MovingBody
+from mpilbm.solids.moving_bodies import table as motion_table
 from mpilbm.solids.windows import Window
 from mpilbm.solver import memory_plan
 from mpilbm.solver.exchange_plan import ghost_planes
@@ -110,7 +113,7 @@ class SlabContext:
         for k in range(len(case.scalars)):
             tables |= memory_plan.scalar_grid(case, k, slab).arguments()
         tables |= material_tables(case, geometry, grid, device, program.compute)
-        tables |= share_tables(geometry, grid, device)
+        tables |= share_tables(case, geometry, grid, device)
         numbers = case.coupling.numbers(case) if case.coupling else {}
         numbers |= buoyancy_numbers(case)
         shared = case, slab, geometry, grid, device
@@ -140,7 +143,8 @@ class SlabContext:
         if kernel is None:
             return None
         geometry = window.geometry(self.geometry)
-        tables = {**grid.arguments(), **share_tables(geometry, grid, self.device)}
+        shares = share_tables(self.case, geometry, grid, self.device)
+        tables = {**grid.arguments(), **shares}
         found = replace(self, slab=slab, geometry=geometry, grid=grid, tables=tables, clock=Clock())
         return replace(found, kernels={**self.kernels, name: kernel})
 
@@ -161,8 +165,10 @@ class SlabContext:
 
     @property
     def timed(self) -> bool:
-        """Whether forces or values of boundaries depend on time."""
+        """Whether forces or values of boundaries depend on time, or bodies move."""
         case = self.case
+        if moving(case):
+            return True
         boundaries: list[Condition] = [*case.boundaries, *(body.boundary for body in case.bodies)]
         for scalar in case.scalars:
             boundaries += [*scalar.boundaries, *scalar.bodies]
@@ -229,8 +235,12 @@ def _neighbours(device: Device, grid: AnyGrid, geometry: Geometry) -> dict[str, 
     return tables
 
 
-def share_tables(geometry: Geometry, grid: AnyGrid, device: Device) -> dict[str, Array | int]:
+def share_tables(
+    case: Case, geometry: Geometry, grid: AnyGrid, device: Device
+) -> dict[str, Array | int]:
     """The arguments of kernels that read solid shares; empty without bodies that act in cells.
+
+    With bodies that move also the arrays of these, see MovingBodies.
 
     Ghost planes hold 0: kernels read the share of the cell that they update. Passes of two steps
     also read it in ghost planes, and exchange it, see TwoSteps.
@@ -239,7 +249,11 @@ def share_tables(geometry: Geometry, grid: AnyGrid, device: Device) -> dict[str,
         return {}
     memory = byte_grid(SHARE, grid)
     found: dict[str, Array | int] = dict(memory.arguments())
-    found[SHARE] = device.upload(memory.filled(geometry.shares.share))
+    shares = memory.filled(geometry.shares.share)
+    found[SHARE] = device.upload(shares)
+    if bodies := MovingBody.all(case):
+        found[RESTING], found[MOVED] = device.upload(shares), device.upload(np.zeros_like(shares))
+        found[MOTION] = device.upload(motion_table(bodies, 0).ravel())
     return found
 
 

@@ -19,8 +19,10 @@ from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries import in_cells
 from mpilbm.physics.boundary_capabilities import Behind, Reads
 from mpilbm.physics.lattices import AXES
+from mpilbm.physics.motions import moving
 from mpilbm.solids.body_links import BodyLinks
 from mpilbm.solids.entry_list import EntryList, Writes
+from mpilbm.solids.moving_bodies import reachable_cells
 from mpilbm.solids.shares import Shares
 from mpilbm.solids.solid_cells import CELLS
 from mpilbm.solids.staging import looked_at, split_by_writes
@@ -72,7 +74,8 @@ def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dic
     if inner:
         tables["windows at faces"] = case.layout.buffers * sum(g.count for g in inner) * unit
     if in_cells(case) and isinstance(grid, Grid):
-        tables["solid shares"] = sum(byte_grid(SHARE, each).count for each in (grid, *inner))
+        arrays = 3 if moving(case) else 1  # shares; bodies in cells; shares of those at rest
+        tables["solid shares"] = arrays * sum(byte_grid(SHARE, g).count for g in (grid, *inner))
     return {
         "populations": len(case.fluids) * case.layout.buffers * grid.count * unit,
         **tables,
@@ -126,6 +129,7 @@ def more_bytes(
     if case.needs.weighed:
         forces = body_bytes(case, slab, BodyLinks.find(case, slab, lists))
         forces += cell_bytes(shares.cells_of(weighed_in_cells(case))) if shares else 0
+        forces += sum(map(cell_bytes, reachable_cells(case, slab)))
     return np.stack([steps, forces, wall_bytes(case, slab, lists)], 1)
 
 
@@ -309,8 +313,8 @@ def body_bytes(case: Case, slab: Slab, links: BodyLinks) -> np.ndarray:
 
 
 def weighed_in_cells(case: Case) -> list[int]:
-    """The numbers of the measured bodies that act in cells, ascending."""
-    return sorted({*case.needs.weighed} & {*in_cells(case)})
+    """The numbers of the measured bodies at rest that act in cells, ascending."""
+    return sorted({*case.needs.weighed} & {*in_cells(case)} - {*moving(case)})
 
 
 def cell_bytes(cells: np.ndarray) -> np.ndarray:

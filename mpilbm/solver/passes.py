@@ -12,6 +12,7 @@ from mpilbm.layouts.grid import Grid
 from mpilbm.solver.boundary_lists import BoundaryLists
 from mpilbm.solver.context import SlabContext
 from mpilbm.solver.exchange_plan import exchange_plan
+from mpilbm.solver.moving_bodies import MovingBodies
 from mpilbm.solver.populations import Populations
 
 Events = tuple[Event | None, ...]  # of each pass: ready to send, all planes computed, arrived
@@ -151,6 +152,7 @@ class StepWork:
     k: int
     lists: list[BoundaryLists]
     passes: list[Pass]
+    moving: MovingBodies | None = None
 
     @property
     def waited(self) -> float:
@@ -167,6 +169,8 @@ class StepWork:
         self.context.forces.update(self.context.clock.steps)
         for lists in self.lists:
             lists.run(self.k)
+        if self.moving:
+            self.moving.update(self.context.clock.steps + 1)
         if self.context.force_field:
             self.context.force_field.update(self.context.clock.steps + 1)
         return tuple(event for one in self.passes for event in one.run(timed, followed))

@@ -9,9 +9,10 @@ import numpy as np
 
 from mpilbm.backends import Device
 from mpilbm.case.case import Case
-from mpilbm.codegen.program import FORCE, SHARE, Program
+from mpilbm.codegen.program import FORCE, MOVED, SHARE, Program
 from mpilbm.halo import Exchanger
 from mpilbm.parallel.slabs import Slab
+from mpilbm.physics.motions import moving
 from mpilbm.physics.sloped import middle_name
 from mpilbm.solids.build import Geometry
 from mpilbm.solver.body_forces import BodyForces
@@ -23,6 +24,7 @@ from mpilbm.solver.fields.sources import SlabCopies
 from mpilbm.solver.flow_state import Coupled, FlowState
 from mpilbm.solver.graph_replay import Recordings, StepsAhead
 from mpilbm.solver.initialise import InitialState
+from mpilbm.solver.moving_bodies import MovingBodies
 from mpilbm.solver.passes import Pass, StepWork, collide_stream
 from mpilbm.solver.populations import Group, Populations
 from mpilbm.solver.scalar_bounds import Bounds, Range, own_bounds
@@ -70,9 +72,10 @@ class Solver:
         self.coupled = Coupled(self.context, self.fluids) if case.coupling else None
         self.lists = [self._lists(each) for each in self.all]
         self.streaming = [self._collide_streams(k) for k in range(self.period)]
+        self.moving = MovingBodies(self.context) if moving(case) else None
         self.work = [
-            StepWork(self.context, k, self.lists, [*self._before(k), *self.streaming[k]])
-            for k in range(self.period)
+            StepWork(self.context, k, self.lists, [*self._before(k), *each], self.moving)
+            for k, each in enumerate(self.streaming)
         ]
         self.two_steps: TwoSteps | None = None
         self.faster = TwoSteps.of(self.fluids, self.work)
@@ -86,7 +89,7 @@ class Solver:
         self.transport = Transport(self.diagnostics, carried) if case.needs.transported else None
         self.exchanged = None
         if case.needs.weighed:
-            self.exchanged = BodyForces(self.fluids[0], self.lists[0], geometry)
+            self.exchanged = BodyForces(self.fluids[0], self.lists[0], geometry, self.moving)
 
     def _lists(self, fluid: Populations) -> BoundaryLists:
         """The boundary lists of a fluid, bound to the arrays of all steps of a period."""
@@ -124,7 +127,7 @@ class Solver:
         """
         kernels, parities = self.program.kernels, self.case.layout.parities
         size = dict.fromkeys(("field", FORCE), np.dtype(self.program.compute).itemsize)
-        size |= {"node_next": 4, SHARE: 1}
+        size |= {"node_next": 4, SHARE: 1, MOVED: 1}
         usual, total = np.dtype(self.program.storage).itemsize, 0
         names = [f"collide_stream_{{}}{fluid.suffix}" for fluid in self.fluids]
         for name in (*names, *(["show_{}"] if self.coupled else [])):
@@ -236,6 +239,8 @@ class Solver:
         self.steps = step
         if self.context.force_field:
             self.context.force_field.update(step)
+        if self.moving:
+            self.moving.update(step)
         self.diagnostics.forget()
         if self.two_steps:
             self.two_steps.forget()

@@ -71,7 +71,9 @@ def assert_same_state(expected: Cluster, found: Cluster) -> None:
         assert all(map(np.array_equal, kept[name], parts)), name
 
 
-@pytest.mark.parametrize("name", ["two arrays", "in place", "pulled", "nodes", "moments"])
+@pytest.mark.parametrize(
+    "name", ["two arrays", "in place", "pulled", "nodes", "moments", "moving bodies"]
+)
 def test_walls_forces_and_sums(name):
     """The start, and the state, fields, statistics, forces on bodies and flux of some steps."""
     assert_same_flow(FLOWS[name](), open_device if name == "two arrays" else open_unoptimised)

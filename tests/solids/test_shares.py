@@ -102,7 +102,7 @@ def case_of(size, bodies, periodic=True):
     for shape, in_cells in bodies:
         shape = make("shapes", shape) if isinstance(shape, dict) else shape
         boundary = SimpleNamespace(capabilities=SimpleNamespace(in_cells=in_cells))
-        found.append(SimpleNamespace(shape=shape, mask=None, boundary=boundary))
+        found.append(SimpleNamespace(shape=shape, mask=None, boundary=boundary, motion=None))
     lattice = make("lattices", "D2Q9" if len(size) == 2 else "D3Q19")
     shape = tuple(size[::-1]) if len(size) == 3 else (size[1], 1, size[0])
     return SimpleNamespace(

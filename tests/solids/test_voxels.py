@@ -199,7 +199,9 @@ def test_points_anywhere(tmp_path):
 
 def case_of(folder, options, lattice="D3Q19", size=(NX, NY, NZ), periodic="xyz"):
     case = make_case(make("lattices", lattice), size, periodic, directory=folder)
-    body = SimpleNamespace(label="rock", shape=shape(folder, **options), mask=None, boundary=None)
+    body = SimpleNamespace(
+        label="rock", shape=shape(folder, **options), mask=None, boundary=None, motion=None
+    )
     case.bodies = (body,)
     return case
 

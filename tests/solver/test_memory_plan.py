@@ -79,7 +79,8 @@ def test_check_counts_what_a_run_will_ask_for(layout, monkeypatch, tmp_path):
     assert found["statistics"] == in_words(asked["the sums of statistics"])
 
 
-def test_check_counts_the_cells_of_bodies(monkeypatch, tmp_path):
+@pytest.mark.parametrize("motion", [None, {"name": "rotation", "rate": 0.01}])
+def test_check_counts_the_cells_of_bodies(motion, monkeypatch, tmp_path):
     asked = {}
 
     def require(self, needed, what, first=False):
@@ -91,6 +92,8 @@ def test_check_counts_the_cells_of_bodies(monkeypatch, tmp_path):
     tables["body"] = [
         {"label": "ball", "shape": shape, "boundary": {"name": "partially_saturated"}}
     ]
+    if motion:
+        tables["body"][0]["motion"] = motion
     case = parse_case(tables, "test.toml")
     run(case, Serial(), tmp_path / "out")
     found = {line.what: line.value for line in plan(case).sections["ranks"]}

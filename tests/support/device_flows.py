@@ -42,12 +42,34 @@ def at_rest(layout: str, wall: dict, precision: str) -> dict:
     return tables
 
 
+def moving() -> dict:
+    """Tables of a flow with a disc and a turning box, which cross slabs and come to a wall."""
+    tables = turning("aa", {"name": "bounce_back"}, "single")
+    parts: list[tuple[dict, dict]] = [
+        (
+            {"name": "sphere", "centre": [4.3, 5.2], "radius": 2.1},
+            {"name": "translation", "velocity": ["0.05*t/(1 + t)", 0.08]},
+        ),
+        (
+            {"name": "box", "lower": [7.1, 1.3], "upper": [9.8, 4.0]},
+            {"name": "rotation", "rate": 0.03, "point": [8, 4]},
+        ),
+    ]
+    tables["domain"]["size"], boundary = [18, 13], {"name": "partially_saturated"}
+    tables["body"] = [{"shape": s, "motion": m, "boundary": boundary} for s, m in parts]
+    for number, body in enumerate(tables["body"]):
+        body["label"] = f"body_{number}"
+    tables["output"] = [OUTPUT, STATISTICS]
+    return tables
+
+
 FLOWS: dict[str, Callable[[], dict]] = {
     "two arrays": lambda: turning("ab", CENTRAL, "half"),
     "in place": lambda: turning("aa", QUADRATIC, "single"),
     "pulled": lambda: at_rest("esopull", {"name": "full_way"}, "double"),
     "nodes": lambda: at_rest("indirect", {"name": "tamm_mott_smith"}, "half"),
     "moments": lambda: turning("moments", {"name": "bounce_back"}, "single"),
+    "moving bodies": moving,
     "moments at rest": lambda: at_rest("moments", {"name": "bounce_back"}, "half"),
     "wall models": lambda: turning("aa", {"name": "wall_model", "law": "spalding"}, "single"),
 }

@@ -27,7 +27,7 @@ class Wall:
 
 def body(boundary, mask=None, label="ball", **shape):
     shape = make("shapes", shape) if shape else None
-    return SimpleNamespace(label=label, shape=shape, mask=mask, boundary=boundary)
+    return SimpleNamespace(label=label, shape=shape, mask=mask, boundary=boundary, motion=None)
 
 
 def make_case(lattice, size, periodic="", boundaries=None, bodies=(), directory="."):

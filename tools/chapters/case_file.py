@@ -37,6 +37,7 @@ KIND_TITLES = {
     "shapes": "shape",
     "wall_laws": "wall law",
     "boundaries": "boundary",
+    "motions": "motion",
     "couplings": "coupling",
     "scalar_lattices": "lattice of a scalar",
     "scalar_collisions": "collision of a scalar",

@@ -19,6 +19,7 @@ from mpilbm.physics.collisions import Collision
 from mpilbm.physics.couplings import Coupling
 from mpilbm.physics.forcing import Forcing
 from mpilbm.physics.lattices import Lattice
+from mpilbm.physics.motions import Motion
 from mpilbm.physics.scalars.boundaries import ScalarBoundary
 from mpilbm.physics.sponges import Sponge
 
@@ -124,7 +125,11 @@ class Body(Parameters):
     boundary: Annotated[Boundary, Choice("boundaries")] = Field(
         description="condition on the surface"
     )
-
+    motion: Annotated[Motion | None, Choice("motions")] = Field(
+        None,
+        description="how the body moves; without it the body is at rest",
+        examples=[{"name": "rotation", "rate": 0.001}],
+    )
     scalar: dict[str, OnScalar] = Field(
         {},
         description="condition on each scalar, by its label: value, flux, h and ambient, or "

@@ -13,8 +13,8 @@ class PartiallySaturated(Boundary):
     """f_i* = (1 - B) g_i + B (feq_i(rho, u_s) + f_opp(i) - feq_opp(i)(rho, u)).
 
     g_i are the populations after the collision of the fluid, f_i those that arrive; u_s is the
-    velocity of the body, here 0. B follows from the share e of the cell that is solid and from tau,
-    the relaxation time of the shear stress in the cell:
+    velocity of the body, 0 at rest. B follows from the solid share e of the cell and from tau, the
+    relaxation time of the shear stress in the cell:
 
         B = e (tau - 1/2) / ((1 - e) + (tau - 1/2)),   0 <= B <= 1
 

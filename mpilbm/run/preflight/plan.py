@@ -196,6 +196,8 @@ def _body_line(case: Case, survey: build.Survey, number: int) -> Line:
     body, cells = case.bodies[number], survey.solid_cells[number]
     lost = sum(n for (below, _), n in survey.overlaps.items() if below == number)
     count = f"{counted(cells, 'cell')}, {counted(survey.body_links[number], 'link')}"
+    if body.motion is not None:
+        return Line(f"body {body.label}", f"moves: {body.motion.name}", body.boundary.name)
     if not cells:
         return Line(f"body {body.label}", count, "has no cells", "poor")
     shared = f"{counted(lost, 'more cell')} of it in a later body" if lost else body.boundary.name

@@ -19,6 +19,7 @@ from mpilbm.model.case import Case
 from mpilbm.model.findings import Finding
 from mpilbm.solids import Floats, periodic_images
 from mpilbm.solids.periodic_images import Corners, ShapeInBox, bisected
+from mpilbm.solids.rigid_shape import RigidShape
 from mpilbm.solids.shares import around_cells, plane_through, share_behind
 
 ALONG = 256  # points along a projection
@@ -101,6 +102,13 @@ class Shape(Parameters):
         cut = np.flatnonzero(around_cells(self.inside, points))
         found[cut] = share_behind(*plane_through(self.inside, points[:, cut]))
         return found
+
+    def rigid(self, dimensions: int) -> RigidShape | None:
+        """Return the surface as formulas in the frame of the shape, for bodies that move.
+
+        None if the shape has no such formulas.
+        """
+        return None
 
     def first(self, points: NDArray[Any], step: NDArray[Any]) -> Floats:
         """Return q, (n,), 0 <= q <= 1, of the first sheet at points + q * step; nan without one.

@@ -11,6 +11,7 @@ from mpilbm.core.quantity import LENGTH
 from mpilbm.core.registry import register
 from mpilbm.model.case import Case
 from mpilbm.solids import Floats
+from mpilbm.solids.rigid_shape import RigidShape
 from mpilbm.solids.shapes import Corners, Shape
 from mpilbm.solids.shares import overlap
 
@@ -35,6 +36,12 @@ class Box(Shape):
         """The product of the overlaps along the axes: exact."""
         sides = zip(points, self.lower, self.upper, strict=True)
         return reduce(mul, (overlap(*side) for side in sides))
+
+    def rigid(self, dimensions: int) -> RigidShape:
+        """The sides; the share at an edge is the product of those at the sides."""
+        ends = list(zip(self.lower, self.upper, strict=True))
+        centre = tuple((a + b) / 2 for a, b in ends)
+        return RigidShape(centre, tuple((b - a) / 2 for a, b in ends))
 
     def bounds(self) -> Corners:
         """The two corners."""

@@ -11,6 +11,7 @@ from mpilbm.core.quantity import LENGTH
 from mpilbm.core.registry import register
 from mpilbm.model.case import Case
 from mpilbm.solids import Floats
+from mpilbm.solids.rigid_shape import RigidShape
 from mpilbm.solids.shapes import Corners, Shape, along_and_across, around, number_of, wrong_axis
 from mpilbm.solids.shares import SMALL, overlap, share_behind
 
@@ -51,6 +52,16 @@ class Cylinder(Shape):
         if axis is None or self.length is None:
             return found
         return found * overlap(offset[axis], -self.length / 2, self.length / 2)
+
+    def rigid(self, dimensions: int) -> RigidShape:
+        """The surface at the radius from the axis, and the two ends."""
+        if dimensions == 2:
+            return RigidShape(tuple(self.centre), radius=self.radius, round_axes=(0, 1))
+        axis = number_of(self.axis)
+        half = [inf] * 3
+        half[axis] = inf if self.length is None else self.length / 2
+        across = tuple(a for a in range(3) if a != axis)
+        return RigidShape(tuple(self.centre), tuple(half), self.radius, across)
 
     def bounds(self) -> Corners:
         """centre ± radius, along the axis centre ± length/2."""

@@ -10,6 +10,7 @@ from mpilbm.core.quantity import LENGTH
 from mpilbm.core.registry import register
 from mpilbm.model.case import Case
 from mpilbm.solids import Floats
+from mpilbm.solids.rigid_shape import RigidShape
 from mpilbm.solids.shapes import Corners, Shape, around
 from mpilbm.solids.shares import SMALL, share_behind
 
@@ -40,6 +41,11 @@ class Sphere(Shape):
         far = np.sqrt((offset**2).sum(axis=0))
         distance = far - self.radius + (len(points) - 1) / (24 * self.radius)
         return share_behind(distance, offset / np.maximum(far, SMALL))
+
+    def rigid(self, dimensions: int) -> RigidShape:
+        """The surface at the radius from the centre."""
+        round_axes = tuple(range(dimensions))
+        return RigidShape(tuple(self.centre), radius=self.radius, round_axes=round_axes)
 
     def bounds(self) -> Corners:
         """centre ± radius."""

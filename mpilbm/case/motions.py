@@ -1,0 +1,184 @@
+"""Checks of bodies that move: what is refused, and what is probably not intended."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from mpilbm.case.model import Case
+from mpilbm.core.registry import find, names
+from mpilbm.model.findings import NOTE, SERIOUS, WARNING, Finding
+from mpilbm.physics.motions import Floats, moving
+from mpilbm.solids.moving_bodies import MovingBody, in_parts
+from mpilbm.solids.shapes import Shape
+
+FAST = 0.15  # surface speed, cells per step
+THIN, NARROW = 2.0, 2.0  # cells
+ALONG = 1e-9  # of a component of a rotation that is rounding
+
+
+def motion_problems(case: Case) -> Iterator[str]:
+    """What a body that moves cannot have: other boundaries and shapes, an impossible path."""
+    for number in moving(case):
+        body, key = case.bodies[number], f"body.{case.bodies[number].label}"
+        if not body.boundary.capabilities.in_cells:
+            yield (
+                f"{key}.boundary: found '{body.boundary.name}', which acts on the links of bodies "
+                f"at rest; allowed for a body with a motion: {', '.join(_boundaries())}"
+            )
+        rigid = body.shape.rigid(case.dimensions) if body.shape else None
+        if rigid is None:
+            found = f"'{body.shape.name}'" if body.shape else "a mask"
+            yield (
+                f"{key}.shape: found {found}, whose distance kernels do not compute; allowed for a "
+                f"body with a motion: {', '.join(_shapes())}"
+            )
+        elif body.motion and not (body.shape.problems(case) or body.motion.problems(case)):
+            yield from _path_problems(MovingBody(case, number, rigid, body.motion), key)
+
+
+def _boundaries() -> list[str]:
+    found = {name: find("boundaries", name) for name in names("boundaries")}
+    return [name for name, cls in found.items() if cls.declares.in_cells]
+
+
+def _shapes() -> list[str]:
+    return [n for n in names("shapes") if find("shapes", n).rigid is not Shape.rigid]
+
+
+def _path_problems(body: MovingBody, key: str) -> Iterator[str]:
+    """A body as long as the box, an endless one that turns, and places and speeds of the path."""
+    case, shape = body.case, body.shape
+    for a in range(case.dimensions):
+        n, periodic = body.size[a], body.periods[a] > 0
+        if periodic and a not in shape.endless and body.sides[a] > n:
+            yield (
+                f"{key}.shape: a kernel computes {body.sides[a]} cells along {'xyz'[a]} around "
+                f"the body, the periodic box has {n}; use a longer box"
+            )
+            return
+    path = Path.of(body)
+    if not np.isfinite(path.centre).all():
+        t = path.t[np.argmin(np.isfinite(path.centre).all(axis=1))]
+        yield f"{key}.motion: the place of the body is not finite at t = {t:g}; change the formula"
+        return
+    across = [a for a in range(case.dimensions) if a not in shape.endless]
+    if shape.endless and path.tilt > ALONG:
+        axes = " and ".join("xyz"[a] for a in shape.endless)
+        yield (
+            f"{key}.motion: the body is infinite along {axes}, and may turn about this axis only; "
+            "give the shape a length, or change the axis"
+        )
+    steps = np.abs(np.diff(path.centre[:, across], axis=0)).max(axis=1) / np.diff(path.t)
+    if steps.max() >= body.fastest:
+        t = path.t[int(np.argmax(steps))]
+        yield (
+            f"{key}.motion: the centre moves by {steps.max():.3g} cells in the step from t = {t:g};"
+            f" allowed: below {body.fastest:g}; change the formula"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """The path of a body during a run.
+
+    t       (n,), see MovingBody.times
+    centre  (n, 3)
+    extent  (n, 3), see RigidShape.extent
+    speed   (n,), the largest speed of the surface, or a bound of it: |u| + |spin| reach
+    tilt    the largest component by which endless axes have turned
+    """
+
+    t: Floats
+    centre: Floats
+    extent: Floats
+    speed: Floats
+    tilt: float
+
+    @classmethod
+    def of(cls, body: MovingBody) -> "Path":
+        """The path of a body, computed in parts."""
+        t, found, tilt, shape = body.times(), [], 0.0, body.shape
+        for part in in_parts(t):
+            with np.errstate(all="ignore"):  # places that are not finite are reported
+                at = body.placement(part)
+                centre = at.of(body.middle)
+                u = np.linalg.norm(at.velocity_at(centre), axis=-1)
+                speed = u + np.linalg.norm(at.spin, axis=-1) * shape.reach
+                extent = shape.extent(at.rotation)
+            found.append((centre, extent, speed))
+            for a in shape.endless:
+                tilt = max(tilt, float(np.abs(at.rotation[..., a, :] - np.eye(3)[a]).max()))
+        centre, extent, speed = (np.concatenate(each) for each in zip(*found, strict=True))
+        return cls(t, centre, extent, speed, tilt)
+
+
+def _slower(body: MovingBody, path: Path) -> str:
+    """The advice for a motion that is too fast: the time step at which it is not."""
+    ratio, units = FAST / float(path.speed.max()), body.case.units
+    if units:
+        return f"set units.step = {units.step * ratio:.3g} or below for {FAST:g}"
+    by = f"{ratio:.3g} and steps by {1 / ratio:.3g}"
+    return f"for {FAST:g} multiply velocities, rates and the viscosity by {by}"
+
+
+def surface_speeds(case: Case) -> Iterator[tuple[str, float, str]]:
+    """(key path, largest speed of the surface, when) of each body that moves."""
+    for body in MovingBody.all(case):
+        path = Path.of(body)
+        k = int(np.argmax(path.speed))
+        key = f"body.{case.bodies[body.number].label}.motion"
+        yield key, float(path.speed[k]), f" at t = {path.t[k]:g}"
+
+
+def motions(case: Case) -> Iterator[Finding]:
+    """Bodies that move too fast, are too thin, leave the box, or come close to a face."""
+    for body in MovingBody.all(case):
+        label = case.bodies[body.number].label
+        key, path = f"body.{label}.motion", Path.of(body)
+        speed, when = float(path.speed.max()), path.t[int(np.argmax(path.speed))]
+        if speed > FAST:
+            text = (
+                f"the surface moves at {speed:.3g} cells per step at t = {when:g}; above {FAST:g} "
+                f"shares change too fast and the flow is compressible; {_slower(body, path)}"
+            )
+            yield Finding(WARNING, key, text)
+        if body.shape.thickness < THIN:
+            text = (
+                f"the body is {body.shape.thickness:.3g} cells thick; below {THIN:g} it slows "
+                "fluid down without stopping it; use smaller cells"
+            )
+            yield Finding(WARNING, f"body.{label}.shape", text)
+        yield from _at_faces(body, path, key)
+
+
+def _at_faces(body: MovingBody, path: Path, key: str) -> Iterator[Finding]:
+    """Faces through which a body leaves, to which it comes close, or that it crosses."""
+    finite = [a for a in range(body.case.dimensions) if a not in body.shape.endless]
+    for a in finite:
+        n = body.size[a]
+        gaps = {
+            "-": path.centre[:, a] - path.extent[:, a],
+            "+": n - path.centre[:, a] - path.extent[:, a],
+        }
+        for side, gap in gaps.items():
+            k = int(np.argmin(gap))
+            face, least, t = f"{'xyz'[a]}{side}", float(gap[k]), path.t[k]
+            if body.periods[a] > 0 and least < 0:
+                text = (
+                    f"crosses the periodic face {face}: the body continues at the opposite face, "
+                    "and its position in the file of forces does not jump"
+                )
+                yield Finding(NOTE, key, text)
+            elif body.periods[a] == 0 and least < 0:
+                text = (
+                    f"leaves the box through {face}, by {-least:.3g} cells at t = {t:g}; the part "
+                    "outside has no force and displaces no fluid; change the motion or the box"
+                )
+                yield Finding(SERIOUS, key, text)
+            elif body.periods[a] == 0 and least < NARROW:
+                text = (
+                    f"the gap to {face} is {least:.3g} cells at t = {t:g}; below {NARROW:g} the "
+                    "flow in it is not resolved; use smaller cells"
+                )
+                yield Finding(WARNING, key, text)

@@ -1,0 +1,99 @@
+/* Bodies that move: the share of a cell that a body fills, and the velocity of the body there. A body has
+   a row of numbers in `motion` (solids/moving_bodies.py); row 0 is that of a body at rest. */
+
+/* The difference of a coordinate from a centre, to the nearest image if `wrap`, the size of the box along a
+   periodic axis, is not 0. */
+#define WRAPPED(type, name)                                                     \
+  INLINE type name(type difference, type wrap)                                  \
+  {                                                                             \
+    const type limit = wrap * (type)0.5;                                        \
+    return difference > limit ? difference - wrap : difference < -limit ? difference + wrap : difference; \
+  }
+WRAPPED(real, wrapped_real)
+#ifdef REAL_DOUBLE
+#define wrapped_double wrapped_real
+#else
+WRAPPED(double, wrapped_double)
+#endif
+
+INLINE double size_of(double n) { return n < 0 ? (-n < SMALL_NORMAL ? 0 : -n) : (n < SMALL_NORMAL ? 0 : n); }
+
+/* share_behind of solids/shares.py: the share of a unit cell behind a plane. */
+INLINE double share_behind(double distance, double x, double y, double z)
+{
+  const double a = size_of(x), b = size_of(y), c = size_of(z), whole = a + b + c;
+  const double scale = whole > 0 ? whole : 1;
+  const double ma = a / scale, mb = b / scale, mc = c / scale;
+  const double low = ma < mb ? ma : mb, high = ma < mb ? mb : ma;
+  const double m1 = low < mc ? low : mc, m3 = high > mc ? high : mc;
+  const double m2 = low > mc ? low : (high < mc ? high : mc);
+  double offset = distance / scale, share;
+  offset = offset < -0.5 ? -0.5 : offset > 0.5 ? 0.5 : offset;
+  const double alpha = 0.5 - (offset < 0 ? -offset : offset), pair = m1 + m2, three = 6 * m1 * m2 * m3;
+  if (whole <= 0) share = alpha;
+  else if (alpha < m1) share = alpha * alpha * alpha / three;
+  else if (alpha < m2) share = alpha * (alpha - m1) / (2 * m2 * m3) + m1 * m1 / (6 * m2 * m3);
+  else if (pair <= m3 && alpha >= pair) share = (2 * alpha - pair) / (2 * m3);
+  else {
+    const double p = alpha - m1, q = alpha - m2, r = alpha > m3 ? alpha - m3 : 0;
+    share = (alpha * alpha * alpha - p * p * p - q * q * q - r * r * r) / three;
+  }
+  share = share < 0 ? 0 : share > 0.5 ? 0.5 : share;
+  return offset > 0 ? share : 1 - share;
+}
+
+/* The share of the unit cell around a point that a body fills. The share at an edge, where a round part
+   meets a plane or two planes meet, is the product of those of the parts. */
+INLINE double share_of_body(GLOBAL const double* row, double x, double y, double z)
+{
+  GLOBAL const double* R = row + BODY_ROTATION;
+  const double r[3] = {wrapped_double(x - row[BODY_CENTRE], row[BODY_WRAP]),
+                       wrapped_double(y - row[BODY_CENTRE + 1], row[BODY_WRAP + 1]),
+                       wrapped_double(z - row[BODY_CENTRE + 2], row[BODY_WRAP + 2])};
+  double q[3], far = 0, share = 1, squares = 0;
+  for (int a = 0; a < 3; a++) {
+    q[a] = R[a] * r[0] + R[3 + a] * r[1] + R[6 + a] * r[2];
+    if (row[BODY_BOUNDED + a] > 0) squares += q[a] * q[a];
+    if (row[BODY_ROUND + a] > 0) far += q[a] * q[a];
+  }
+  if (squares > row[BODY_REACH_SQUARED]) return 0;
+  if (squares < row[BODY_CORE_SQUARED]) return 1;
+  if (row[BODY_RADIUS] > 0) {
+    far = sqrt(far);
+    const double over = far > SMALL_NORMAL ? far : SMALL_NORMAL;
+    double n[3];
+    for (int a = 0; a < 3; a++) n[a] = row[BODY_ROUND + a] > 0 ? q[a] / over : 0;
+    share = share_behind(far - row[BODY_RADIUS] + row[BODY_CORRECTION], R[0] * n[0] + R[1] * n[1] + R[2] * n[2],
+                         R[3] * n[0] + R[4] * n[1] + R[5] * n[2], R[6] * n[0] + R[7] * n[1] + R[8] * n[2]);
+  }
+  for (int a = 0; a < 3; a++)
+    if (row[BODY_HALF + a] > 0) {
+      const double h = row[BODY_HALF + a], nx = R[a], ny = R[3 + a], nz = R[6 + a];
+      const double both = share_behind(q[a] - h, nx, ny, nz) + share_behind(-q[a] - h, nx, ny, nz) - 1;
+      share *= both > 0 ? both : 0;
+    }
+  return share;
+}
+
+/* Whether a cell is in the box of cells around a body that its kernel computes. */
+INLINE int around_body(GLOBAL const double* row, int x, int y, int z)
+{
+  const int at[3] = {x, y, z};
+  for (int a = 0; a < 3; a++) {
+    const int size = (int)row[BODY_WRAP + a];
+    int from = at[a] - (int)row[BODY_ORIGIN + a];
+    if (size > 0 && from < 0) from += size;
+    if (size > 0 && from >= size) from -= size;
+    if (from < 0 || from >= (int)row[BODY_SIDE + a]) return 0;
+  }
+  return 1;
+}
+
+/* A share as it is stored; halves are rounded to the even number. */
+INLINE uint8 stored_share(float total)
+{
+  const float value = (total < 1 ? total : 1) * (float)WHOLE_SHARE;
+  const double raised = (double)value + 0.5;
+  const int found = (int)raised;
+  return (uint8)(found - ((double)found == raised && (found & 1)));
+}

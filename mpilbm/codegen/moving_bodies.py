@@ -1,0 +1,98 @@
+"""Kernel text of bodies that move: their shares and velocities in cells, and the force on them."""
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from mpilbm.codegen.forces import CellForceText
+from mpilbm.codegen.kernel_text import KernelText
+from mpilbm.codegen.kernels import FluidKernels
+from mpilbm.codegen.program import MOTION, MOVE, MOVED, MOVED_CELLS, MOVER, RESTING, SHARE
+from mpilbm.layouts import HERE
+from mpilbm.model.expressions import Expression
+from mpilbm.solids.moving_bodies import PLACES, WIDTH
+from mpilbm.solids.shares import SMALL, WHOLE
+
+PLACE = """\
+GLOBAL const double* mine = motion + ROW_OF({mover});
+int at[3], left_over = (int)entry;
+for (int a = 0; a < 3; a++) {{
+  const int side = (int)mine[BODY_SIDE + a], size = (int)mine[BODY_WRAP + a];
+  at[a] = (int)mine[BODY_ORIGIN + a] + left_over % side;
+  left_over /= side;
+  if (size > 0) at[a] += at[a] < 0 ? size : at[a] >= size ? -size : 0;
+}}
+const int x = at[0], row = {row};
+const int64 plane = {across} - below;
+if (x < 0 || x >= nx || row < 0 || row >= rows || plane < first || plane >= end_plane) return;
+for (int k = 1; k < {mover}; k++)
+  if (around_body(motion + ROW_OF(k), at[0], at[1], at[2])) return;
+const int64 place = {place};
+float total = (float)({resting}[place] / (double)WHOLE_SHARE), largest = total;
+int body = 0;
+for (int k = 1; k <= movers; k++) {{
+  const float filled = (float)share_of_body(motion + ROW_OF(k), at[0] + 0.5, at[1] + 0.5, {z});
+  if (filled > 0 && filled >= largest) {{ largest = filled; body = k; }}
+  total += filled;
+}}
+const uint8 stored = stored_share(total);
+{share}[place] = stored;
+{moved}[place] = (uint8)(stored ? body : 0);"""
+
+
+def move_kernel(fluid: FluidKernels) -> KernelText:
+    """Kernel text: the shares of the cells around the moving body `mover`, and their bodies.
+
+    `entry` counts the cells of the box around the body. A cell in the boxes of several bodies is
+    computed for the first of them, with the shares of all bodies.
+    """
+    body = fluid.model.body
+    assert body, "bodies that move act in cells"
+    assert body.grid, "FluidKernels gives it"
+    text = "share of each cell = at rest + sum over bodies that move"
+    kernel = KernelText(MOVE, "entries", text)
+    kernel.sizes(body.grid)
+    types = {"nx": "int", "rows": "int", "below": "int64", "first": "int64", "end_plane": "int64"}
+    types |= {MOVER: "int", "movers": "int", MOTION: "double*"}
+    kernel.declare(**types, **dict.fromkeys((SHARE, MOVED, RESTING), "uint8*"))
+    given = {"mover": MOVER, "share": SHARE, "moved": MOVED, "resting": RESTING}
+    flat = fluid.lattice.D == 2
+    given |= {"row": "0" if flat else "at[1]", "across": "at[1]" if flat else "at[2]"}
+    given |= {"z": "0" if flat else "at[2] + 0.5", "place": body.grid.address(0, HERE)}
+    kernel.written |= {SHARE, MOVED}
+    kernel.do(PLACE.format(**given).replace("{", "{{").replace("}", "}}"))
+    return kernel
+
+
+@cache
+def moving_text() -> str:
+    """C text of the functions that kernels of moving bodies use."""
+    defined = {f"BODY_{name.upper()}": place for name, place in PLACES.items()}
+    defined |= {"WHOLE_SHARE": WHOLE, "SMALL_NORMAL": repr(SMALL)}
+    defined["ROW_OF(k)"] = f"({WIDTH} * (int64)(k))"
+    lines = [f"#define {name} {value}" for name, value in defined.items()]
+    text = Path(__file__).with_name("moving_bodies.h").read_text("utf-8")
+    return "\n".join(lines) + "\n" + text
+
+
+class MovingForceText(CellForceText):
+    """As CellForceText, of the cells that the moving body `mover` fills; other cells add 0.
+
+    The torque is about the centre of the body.
+    """
+
+    role = MOVED_CELLS
+
+    def _place(self, bit: int, axis: str, framed: bool) -> Expression:
+        """The offset of the cell's centre from the centre of the body."""
+        body = self.of.model.body
+        assert body is not None  # see CellForceText
+        return body.offsets(self, self.lattice)[bit]
+
+    def _add(self, force: Sequence[Expression], places: Sequence[Expression]) -> None:
+        """Add the force of the body's own cells."""
+        body = self.of.model.body
+        assert body is not None  # see CellForceText
+        self.argument(MOVER, "int")
+        own = self.load("own", f"(real)({body.number(self)} == {MOVER})")
+        super()._add([own * each for each in force], places)

@@ -1,0 +1,83 @@
+"""Motions of bodies: where a rigid body is at a time, and how it moves.
+
+One file for each motion. To add one, write a file with a class derived from `Motion` and
+`@register("motions", name)`. The position of a body follows from the time alone: all ranks compute
+it in float64 from the same numbers, and a checkpoint does not contain it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpilbm.core.formulas.course import Course
+from mpilbm.core.formulas.parser import FormulaError
+from mpilbm.core.formulas.values import Value
+from mpilbm.core.registry import Parameters
+from mpilbm.model.case import BoundedLattice, Case
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """A rigid body at a time, or at n times; vectors have 3 components, of which 2D uses x and y.
+
+    A point X of the shape, as it is given in the case, is at x = point + R (X - origin), with the
+    velocity u = velocity + spin x (x - point).
+
+    rotation  R, (3, 3) or (n, 3, 3)
+    origin    (3,), in the coordinates of the shape
+    point     (3,) or (n, 3), the place of the origin; outside the box for a body that has crossed
+              periodic faces
+    velocity  (3,) or (n, 3), of this point, cells/step
+    spin      (3,) or (n, 3), the angular velocity, rad/step
+    angle     () or (n,), the angle about the axis of the rotation, rad
+    """
+
+    rotation: Floats
+    origin: Floats
+    point: Floats
+    velocity: Floats
+    spin: Floats
+    angle: Floats
+
+    def of(self, X: Floats) -> Floats:
+        """The place of the point X of the shape, (3,) or (n, 3)."""
+        return self.point + self.rotation @ (X - self.origin)
+
+    def velocity_at(self, x: Floats) -> Floats:
+        """The velocity at the place x."""
+        return self.velocity + np.cross(self.spin, x - self.point)
+
+
+class Motion(Parameters):
+    """How a body moves; the base class of all motions."""
+
+    def placement(self, t: float | Floats, centre: Floats) -> Placement:
+        """Return the placement at time t in steps, a number or an array (n,).
+
+        centre: (3,), the centre of the shape as the case gives it; z = 0 in 2D. The velocity must
+        be the derivative of the position.
+        """
+        raise NotImplementedError
+
+    def problems(self, case: Case) -> list[str]:
+        """Errors in the parameters, one line each."""
+        return []
+
+
+def wrong_formulas(given: tuple[Value, ...]) -> list[tuple[int, str]]:
+    """(place, message) of each invalid formula of t."""
+    found = []
+    for k, value in enumerate(given):
+        try:
+            Course(value)
+        except FormulaError as error:
+            found.append((k, str(error)))
+    return found
+
+
+def moving(case: BoundedLattice) -> tuple[int, ...]:
+    """Numbers of the bodies that move."""
+    return tuple(k for k, body in enumerate(case.bodies) if body.motion is not None)

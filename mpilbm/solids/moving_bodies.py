@@ -1,0 +1,236 @@
+"""Bodies that move: their numbers for kernels at a time, and the cells that they can reach."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, isfinite
+from typing import ClassVar
+
+import numpy as np
+
+from mpilbm.core.errors import CaseError
+from mpilbm.model.case import Case
+from mpilbm.parallel.slabs import Slab
+from mpilbm.physics.motions import Motion, Placement, moving
+from mpilbm.solids import Flags, Floats
+from mpilbm.solids.rigid_shape import RigidShape
+
+MARGIN = 2  # cells around a body that its kernel computes
+MOST_TIMES = 2**18  # times at which a path is computed
+PART = 2**14  # of these, computed together
+
+# The numbers of a body in the array `motion`, and how many there are of each.
+#   wrap        the size of the box along periodic axes, else 0
+#   rotation    R, by rows
+#   centre      the centre of the shape, in the box along periodic axes
+#   velocity, spin  of the body at its centre
+#   half, round, radius  see RigidShape; half is 0 without planes, round is 1 for `round_axes`
+#   correction  by which the plane in a cell lies within the round surface, see shapes/sphere.py
+#   bounded, reach_squared, core_squared  axes along which the body is finite; the squares of the
+#   distances from the centre beyond which cells are empty, and within which they are full
+#   origin, side  the box of cells around the body that its kernel computes
+FIELDS = {
+    "wrap": 3, "rotation": 9, "centre": 3, "velocity": 3, "spin": 3, "half": 3, "round": 3,
+    "bounded": 3, "origin": 3, "side": 3, "radius": 1, "correction": 1, "reach_squared": 1,
+    "core_squared": 1,
+}  # fmt: skip
+WIDTH = sum(FIELDS.values())
+PLACES = dict(zip(FIELDS, np.cumsum([0, *FIELDS.values()]).tolist(), strict=False))
+
+
+@dataclass(frozen=True)
+class MovingBody:
+    """A body with a motion in a case.
+
+    number  of the body in the case
+    """
+
+    case: Case
+    number: int
+    shape: RigidShape
+    motion: Motion
+
+    fastest: ClassVar[float] = 1.0  # cells per step of the centre: beyond, cells would be skipped
+
+    @classmethod
+    def all(cls, case: Case) -> "tuple[MovingBody, ...]":
+        """The moving bodies of a case; row 1 + k of `motion` is that of body k of them."""
+        found = []
+        for number in moving(case):
+            body = case.bodies[number]
+            rigid = body.shape.rigid(case.dimensions) if body.shape else None
+            assert rigid, "motion_problems refuses other shapes"
+            assert body.motion, "see moving()"
+            found.append(cls(case, number, rigid, body.motion))
+        return tuple(found)
+
+    @cached_property
+    def size(self) -> tuple[int, ...]:
+        """The size of the box, (3,); 1 along z in 2D."""
+        return (*self.case.domain.size, 1)[:3]
+
+    @cached_property
+    def periods(self) -> Floats:
+        """The size of the box along periodic axes, 0 along others, (3,)."""
+        periodic = (*self.case.domain.periodic, False)[:3]
+        return np.where(periodic, self.size, 0).astype(float)
+
+    def placement(self, t: float | Floats) -> Placement:
+        """The placement after t steps; before step 0 that at t = 0."""
+        return self.motion.placement(np.maximum(t, 0) if np.ndim(t) else max(t, 0), self.middle)
+
+    @cached_property
+    def middle(self) -> Floats:
+        """The centre of the shape, (3,)."""
+        return self.shape.middle
+
+    def centre(self, t: float | Floats) -> Floats:
+        """The centre after t steps, (3,) or (n, 3); without jumps at periodic faces."""
+        return self.placement(t).of(self.middle)
+
+    def velocity(self, t: float) -> Floats:
+        """The velocity of the centre, (3,)."""
+        placement = self.placement(t)
+        return placement.velocity_at(placement.of(self.middle))
+
+    @cached_property
+    def sides(self) -> tuple[int, ...]:
+        """The size of the box of cells around the body, (3,)."""
+        across = ceil(2 * (self.shape.reach + MARGIN)) + 1
+        whole = (*self.shape.endless, *range(self.case.dimensions, 3))
+        return tuple(n if a in whole else across for a, n in enumerate(self.size))
+
+    @property
+    def cells(self) -> int:
+        """The number of cells in this box."""
+        return int(np.prod(self.sides))
+
+    def row(self, t: float) -> Floats:
+        """The numbers of the body after t steps, (WIDTH,)."""
+        placement, shape, D = self.placement(t), self.shape, self.case.dimensions
+        place = placement.of(self.middle)
+        periods = np.where(self.periods > 0, self.periods, 1.0)
+        centre = place - np.where(self.periods > 0, np.floor(place / periods) * periods, 0)
+        origin = np.floor(centre - shape.reach - MARGIN)
+        across = [a not in shape.endless and a < D for a in range(3)]
+        round_count = len(shape.round_axes)
+        given = {
+            "wrap": self.periods,
+            "rotation": placement.rotation.ravel(),
+            "centre": centre,
+            "velocity": placement.velocity_at(place),
+            "spin": placement.spin,
+            "half": [h if isfinite(h) else 0 for h in shape.halves],
+            "round": [a in shape.round_axes for a in range(3)],
+            "bounded": across,
+            "origin": np.where(across, origin, 0),
+            "side": self.sides,
+            "radius": [shape.radius],
+            "correction": [(round_count - 1) / (24 * shape.radius) if shape.radius else 0],
+            "reach_squared": [(shape.reach + 1) ** 2],
+            "core_squared": [max(0.0, shape.thickness / 2 - 1) ** 2],
+        }
+        return np.concatenate([np.asarray(given[name], float) for name in FIELDS])
+
+    def momentum(self, t: float) -> tuple[Floats, Floats]:
+        """Momentum and angular momentum about its centre of a fluid of density 1 in the body."""
+        placement = self.placement(t)
+        turned = placement.rotation.T @ placement.spin
+        spin = placement.rotation @ (self.shape.inertia(self.size) * turned)
+        return self.shape.volume(self.size) * self.velocity(t), spin
+
+    def times(self) -> Floats:
+        """Times from 0 to the last step of the run, (n,).
+
+        All steps, or about MOST_TIMES of them at equal distances.
+        """
+        last = self.case.run.last + 1
+        times = np.arange(0, last + 1, max(1, last // MOST_TIMES), dtype=float)
+        return times if times[-1] == last else np.append(times, float(last))
+
+    def path(self) -> tuple[Floats, Floats]:
+        """These times, and the centres at them, (n, 3)."""
+        times = self.times()
+        return times, np.concatenate([self.centre(part) for part in in_parts(times)])
+
+    @cached_property
+    def reached(self) -> tuple[Floats, Floats]:
+        """The corners of a box that contains the body during the whole run, (3,) each; with MARGIN.
+
+        Infinite along endless axes; not wrapped into the box.
+        """
+        times, centres = self.path()
+        margin = self.shape.reach + MARGIN
+        if np.diff(times).max() > 1:  # times between these may be further out
+            margin += float(np.abs(np.diff(centres, axis=0)).max())
+        lower, upper = centres.min(axis=0) - margin, centres.max(axis=0) + margin
+        for a in range(3):
+            if a in self.shape.endless or a >= self.case.dimensions:
+                lower[a], upper[a] = -np.inf, np.inf
+        return lower, upper
+
+    def require_reached(self, t: float) -> None:
+        """Raise CaseError if the body is outside `reached` after t steps, as after `run.steps`."""
+        lower, upper = self.reached
+        centre, across = self.centre(t), self.shape.reach + 1
+        if (centre - across < lower).any() or (centre + across > upper).any():
+            label = self.case.bodies[self.number].label
+            raise CaseError(
+                f"the force on body '{label}' is summed over the cells that it reaches up to step "
+                f"{self.case.run.steps}, and it is outside of these at step {t:g}; raise run.steps",
+                "run.steps",
+                self.case.path,
+            )
+
+    def reachable(self, slab: Slab) -> Flags:
+        """The cells of a slab that the body may fill during the run, (planes, rows, nx)."""
+        D, size = self.case.dimensions, self.size
+        along: list[Flags] = []
+        for a in range(D):
+            lower, upper, n = self.reached[0][a], self.reached[1][a], size[a]
+            if not isfinite(lower) or (self.periods[a] and upper - lower >= n):
+                along.append(np.ones(n, bool))
+                continue
+            first, end = int(np.floor(lower)), int(np.ceil(upper))
+            there = np.arange(first, end)
+            there = there % n if self.periods[a] else there[(there >= 0) & (there < n)]
+            flags = np.zeros(n, bool)
+            flags[there] = True
+            along.append(flags)
+        planes = along[-1][slab.begin : slab.end]
+        rows = along[1] if D == 3 else np.ones(1, bool)
+        found: Flags = planes[:, None, None] & rows[:, None] & along[0]
+        return found
+
+
+def in_parts(times: Floats) -> list[Floats]:
+    """Parts of an array of times that are computed together."""
+    return [times[k : k + PART] for k in range(0, len(times), PART)]
+
+
+def table(bodies: tuple[MovingBody, ...], t: float) -> Floats:
+    """The array `motion` after t steps, (1 + bodies, WIDTH); row 0 holds zeros."""
+    return np.stack([np.zeros(WIDTH), *(body.row(t) for body in bodies)])
+
+
+def reachable_cells(case: Case, slab: Slab) -> list[Flags]:
+    """The cells of a slab that each measured moving body may fill, see MovingBody.reachable."""
+    weighed = case.needs.weighed
+    return [body.reachable(slab) for body in MovingBody.all(case) if body.number in weighed]
+
+
+def require_continuous(body: MovingBody, t: float, before: Floats | None) -> Floats:
+    """The centre after t steps; CaseError if it is not finite, or moves a cell or more in a step.
+
+    before: the centre in the neighbouring step, or None.
+    """
+    here = body.centre(t)
+    step = 0.0 if before is None else float(np.abs(here - before).max())
+    if np.isfinite(here).all() and step < body.fastest:
+        return here
+    label = body.case.bodies[body.number].label
+    found = f"{step:.3g} cells in a step" if np.isfinite(step) else "a place that is not finite"
+    raise CaseError(
+        f"found {found} at step {t:g}; allowed: below {body.fastest:g}; change the formula",
+        f"body.{label}.motion",
+        body.case.path,
+    )

@@ -1,0 +1,64 @@
+"""The shares and velocities of moving bodies on the device, at the time of each step."""
+
+import numpy as np
+
+from mpilbm.codegen.program import MOTION, MOVE, MOVED, SHARE
+from mpilbm.layouts.grid import Grid, byte_grid
+from mpilbm.solids import Floats
+from mpilbm.solids.moving_bodies import MovingBody, require_continuous, table
+from mpilbm.solver.context import SlabContext
+from mpilbm.solver.timed_values import TimedArray
+
+
+class MovingBodies:
+    """The moving bodies of a case on a slab.
+
+    After t steps the arrays hold the shares and the motion at time t; a step replaces them between
+    the boundary lists and the collision, which uses those at t + 1. A kernel computes the box of
+    cells around each body, which also contains the cells that the body has left in this step; all
+    in the bulk stream.
+    """
+
+    def __init__(self, context: SlabContext):
+        self._context, self.bodies = context, MovingBody.all(context.case)
+        device, given = context.device, {"movers": len(self.bodies)}
+        end = context.grid.ghost + context.slab.planes
+        self._launches = [
+            (context.bind(MOVE, mover=k, end_plane=end, **given), body.cells)
+            for k, body in enumerate(self.bodies, 1)
+        ]
+        rows, array = self._rows, context.tables[MOTION]
+        self._motion = TimedArray(device, context.bulk, array, rows)
+        self._t: int | None = None  # the time of the arrays
+        self._centres: list[Floats | None] = [None] * len(self.bodies)
+        self.update(context.clock.steps)
+
+    def _rows(self, t: float) -> Floats:
+        return table(self.bodies, t)
+
+    def update(self, t: int) -> None:
+        """Enqueue the arrays at time t; before step 0 those at t = 0. Raises CaseError."""
+        t = max(t, 0)
+        if t == self._t:
+            return
+        near = self._t is not None and abs(t - self._t) == 1
+        if not near:
+            self._clear()
+        before = self._centres if near else [None] * len(self.bodies)
+        pairs = zip(self.bodies, before, strict=True)
+        self._centres = [require_continuous(body, t, centre) for body, centre in pairs]
+        self._motion.update(t)
+        for launch, cells in self._launches:
+            launch(self._context.bulk, 0, cells)
+        self._t = t
+
+    def _clear(self) -> None:
+        """Set the shares to those of bodies at rest."""
+        context = self._context
+        assert isinstance(context.grid, Grid), "other layouts refuse bodies that act in cells"
+        assert context.geometry.shares is not None, "the case has bodies that act in cells"
+        memory = byte_grid(SHARE, context.grid)
+        values = memory.filled(context.geometry.shares.share)
+        for name, numbers in ((SHARE, values), (MOVED, np.zeros_like(values))):
+            context.device.copy(context.tables[name], numbers, context.bulk)
+        context.device.synchronize()

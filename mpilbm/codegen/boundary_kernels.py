@@ -79,15 +79,22 @@ def near_kernel(of: Listed) -> EntryText:
     found = [*view.u, *([view.inertia] if of.boundary.capabilities.samples is not None else [])]
     for k, value in enumerate(found):
         kernel.do(f"STORE_REAL(near, entry * {len(found)} + {k}, {{0}});", value, writes="near")
-    seen = [(a.slot, a.offset) for a in kernel.reads if a.buffer == fluid.grid.name]
-    if fluid.grid.turned:  # populations that left towards a solid lie there
-        seen += [(fluid.lattice.opp[slot], HERE) for slot, _ in seen]
-    kernel.reads += [
-        Access(fluid.grid.name, slot, (plane + side, row, x))
+    away = [_read_away(kernel, field, reach) for field in fluid.fields]
+    kernel.reads += [access for accesses in away for access in accesses]
+    return kernel
+
+
+def _read_away(kernel: EntryText, field: FieldKernels, reach: int) -> list[Access]:
+    """The accesses to a field by a kernel whose cells lie up to `reach` planes from the slab."""
+    grid, lattice = field.grid, field.lattice
+    seen = [(a.slot, a.offset) for a in kernel.reads if a.buffer == grid.name]
+    if grid.turned:  # populations that left towards a solid lie there
+        seen += [(lattice.opp[slot], HERE) for slot, _ in seen]
+    return [
+        Access(grid.name, slot, (plane + side, row, x))
         for slot, (plane, row, x) in seen
         for side in range(-reach, reach + 1)
     ]
-    return kernel
 
 
 def begin_kernel(of: Listed) -> EntryText:

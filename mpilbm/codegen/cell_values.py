@@ -57,7 +57,10 @@ def index(kernel: KernelValues, axis: str, lattice: Lattice) -> Index:
     """
     if axis == "xyz"[lattice.D - 1]:
         kernel.argument("below", "int64")
-        return lambda cell: f"{cell.plane} + below"
+        if kernel.cell.owned:
+            return lambda cell: f"{cell.plane} + below"
+        kernel.argument("box_planes", "int64")  # of a periodic axis, whose ghost planes are listed
+        return lambda cell: f"INSIDE({cell.plane} + below, box_planes)"
     if kernel.listed:
         kernel.declare(node_start="int64*", node_cell="int32*", nx="int")
         operator = "%" if axis == "x" else "/"

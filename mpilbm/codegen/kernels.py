@@ -105,6 +105,11 @@ class FieldKernels:
 
         return read
 
+    @property
+    def fields(self) -> tuple["FieldKernels", ...]:
+        """The fields whose populations determine the density and velocity of a cell."""
+        return (self,)
+
     def rates(self, kernel: KernelValues) -> dict[str, Expression]:
         """The relaxation rates by name."""
         raise NotImplementedError

@@ -71,6 +71,8 @@ typedef unsigned int uint32;
 #endif
 #define BEFORE(i, n) ((i) > 0 ? (i) - 1 : (n) - 1)
 #define AFTER(i, n) ((i) + 1 < (n) ? (i) + 1 : 0)
+/* The number of a plane of the box, from one that may lie up to n planes beyond a periodic face. */
+#define INSIDE(i, n) ((i) + ((i) < 0 ? (n) : (i) >= (n) ? -(n) : 0))
 /* What to add to the number p of a plane beyond the first or the last one of a slab that has all planes of
    a periodic axis (see layouts/grid.py); elsewhere `turn` is 0. */
 #define TURN_FIRST(field, p) ((p) < field##_first ? field##_turn : 0)

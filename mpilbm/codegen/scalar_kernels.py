@@ -76,6 +76,11 @@ class CarryingKernels(FluidKernels):
         """The kernels of the scalars."""
         return self.model.scalars
 
+    @property
+    def fields(self) -> tuple[FieldKernels, ...]:
+        """The fluid, and the scalars, on which the force may depend."""
+        return (self, *self.scalars)
+
     def collide_stream(self, parity: int) -> KernelText:
         """One step of the cells of some planes: the fluid, then each scalar with its velocity."""
         text = f"{self.lattice.name}, layout {self.layout.name}: {self.model.collision.__doc__}"

@@ -264,12 +264,13 @@ class NodeGrid:
         node_cell[plane][node]         row * nx + x
         node_row[plane, row]           number of nodes of the plane in lower rows
         """
-        planes = [self._held(geometry, local) for local in (-2, -1)]
-        for local in range(-1, self.planes + 1):
+        lowest = -self.ghost
+        planes = [self._held(geometry, local) for local in (lowest - 1, lowest)]
+        for local in range(lowest, self.planes + self.ghost):
             plane = local + self.ghost
             planes = [*planes[-2:], self._held(geometry, local + 1)]
             own = planes[1]
-            assert own is not None  # owned planes and those next to them are held
+            assert own is not None  # owned planes and ghost planes are held
             start, stride = int(self.start[plane]), int(self.stride[plane])
             rows = np.searchsorted(own.cells, np.arange(self.rows + 1) * self.nx)
             following = np.zeros((len(self.offsets), stride), np.int32)
@@ -310,8 +311,8 @@ class NodeGrid:
         """Whether the owner of a plane also owns this neighbouring plane."""
         first, end = self.interior
         if plane < first:
-            return target <= plane
-        return target >= plane if plane >= end else self.keeps(target)
+            return target < first
+        return target >= end if plane >= end else self.keeps(target)
 
     def keeps(self, plane: Any) -> Any:
         """Whether a plane of the array is owned, so that no other slab writes to it."""

@@ -115,7 +115,7 @@ class WallStress(Output):
         if not faces:
             return [
                 "no face has the boundary wall_model; give one, or remove this output; "
-                "the output body_forces has the force on bodies"
+                "the output surface has the stress and y+ on bodies"
             ]
         return [
             f"the velocity of '{face.boundary.name}' at {face.name} is a file or a function; "

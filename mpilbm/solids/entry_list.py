@@ -22,6 +22,7 @@ from mpilbm.physics.boundary_capabilities import Reads
 from mpilbm.solids import Flags, Floats, Ints
 from mpilbm.solids.inward_cells import InwardCells, inward_cells
 from mpilbm.solids.link_set import LinkSet
+from mpilbm.solids.missing_links import sheets_of
 from mpilbm.solids.moving_walls import MovingLinks, WallMotion
 from mpilbm.solids.owners import Owner, Ownership, Why
 from mpilbm.solids.solid_cells import centres, values_from_file
@@ -236,7 +237,8 @@ def _entries(
         fallbacks |= data.fallbacks
     samples, steps = None, boundary.capabilities.samples
     if steps is not None:
-        samples = wall_samples(case, slab, fluid, cells, ownership.missing[mine], steps)
+        sheets = [sheet for _, sheet in sheets_of(case, ownership.owners)]
+        samples = wall_samples(case, slab, fluid, cells, ownership.missing[mine], steps, sheets)
         fallbacks |= samples.fallbacks
     each = EntryList(
         structure=boundary.structure(),

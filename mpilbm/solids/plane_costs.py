@@ -12,7 +12,7 @@ from mpilbm.core.units import counted
 from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab, split
 from mpilbm.physics.boundaries import Condition, one_face_each, reflecting
-from mpilbm.physics.lattices import Lattice
+from mpilbm.physics.lattices import AXES, Lattice
 from mpilbm.solids import Flags, Ints
 from mpilbm.solids.solid_cells import padded_ids
 
@@ -169,10 +169,11 @@ def _require_behind(case: Case, slab: Slab) -> None:
         if fewest >= behind:
             continue
         fix = f"start at most {counted(planes // behind, 'rank')}"
+        if planes < behind:
+            fix = f"use more cells along {AXES[case.dimensions - 1]}"
         raise CaseError(
             f"'{boundary.name}' reads {counted(behind, 'cell')} away from its walls, and a "
-            f"rank owns {counted(fewest, 'plane')} of {planes}; needed: {behind}; "
-            f"{fix if planes >= behind else 'enlarge the box along that axis'}",
+            f"rank owns {counted(fewest, 'plane')} of {planes}; needed: {behind}; {fix}",
             "boundary",
             case.path,
         )

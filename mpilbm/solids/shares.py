@@ -11,7 +11,7 @@ from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab
 from mpilbm.solids import Flags, Floats
 from mpilbm.solids.masks import load_mask
-from mpilbm.solids.solid_cells import centres_around
+from mpilbm.solids.solid_cells import centres_around, padded_ids
 
 REACH = 2.0  # cells along an axis in which a surface is looked for
 SMALL = 1e-8  # a component of a unit normal below which the plane is parallel to the axis
@@ -166,6 +166,19 @@ class Shares:
     def cells_of(self, bodies: Sequence[int]) -> Flags:
         """The cells of some bodies, (planes, rows, nx)."""
         return np.isin(self.body, np.add(bodies, 1))
+
+
+def shares_beside(case: Case, slab: Slab) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+    """Yield (local plane, shares (rows, nx)) of each ghost plane that is a plane of the box.
+
+    For kernels that read the force at cells away from walls, which may belong to other slabs.
+    """
+    beyond = (*range(-case.ghost, 0), *range(slab.planes, slab.planes + case.ghost))
+    for local in beyond:
+        plane = slab.global_plane(local)
+        if plane is not None:
+            alone = Slab(case.shape, 0, 1, plane, plane + 1, slab.periodic)
+            yield local, Shares.find(case, alone, padded_ids(case, alone)[1:-1]).share[0]
 
 
 def _parts(case: Case, number: int, slab: Slab) -> Iterator[Part]:

@@ -4,12 +4,13 @@ The wall of a body is half-way along the links. Where it is parallel to the face
 links of a cell to it have one direction along an axis, and are symmetric along the others.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mpilbm.model.case import BoundedLattice
+from mpilbm.model.case import BoundedLattice, Surface
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundary_capabilities import INWARD_FALLBACK, SLOPE_FALLBACK
 from mpilbm.physics.lattices import Lattice
@@ -46,12 +47,19 @@ class WallSamples:
 
 
 def wall_samples(
-    case: BoundedLattice, slab: Slab, fluid: FluidPlane, cells: Ints, links: LinkSet, steps: int
+    case: BoundedLattice,
+    slab: Slab,
+    fluid: FluidPlane,
+    cells: Ints,
+    links: LinkSet,
+    steps: int,
+    sheets: Sequence[Surface] = (),
 ) -> WallSamples:
     """Return the plane walls at n entries, and the cells `steps` cells away from theirs.
 
-    links: those to the body. A cell that is not fluid, or that lies behind one, is replaced by the
-    nearest fluid cell before it. Entries without a plane wall sample their own cell.
+    links: those to the body. A cell that is not fluid, or that lies behind such a cell or behind
+    one of the sheets, is replaced by the nearest fluid cell before it. Entries without a plane wall
+    sample their own cell.
     """
     normal, sloped = _plane_walls(case.lattice, links)
     at = coordinates(case, slab, cells).T
@@ -61,6 +69,10 @@ def wall_samples(
     for k in range(1, steps + 1):
         there, found = _cells_at(case, slab, fluid, at + k * normal)
         usable &= found
+        for sheet in sheets:
+            mine = np.flatnonzero(usable)
+            along = (at[mine].T + 0.5, k * normal[mine].T.astype(float))
+            usable[mine] &= np.isnan(sheet.first(*along))
         sampled = np.where(usable, there, sampled)
         height += usable
     nearer = walls - int(np.count_nonzero(usable))

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilbm.backends import Device
 from mpilbm.backends.interfaces import Array, CompiledKernel, Launch, Runner, Stream
@@ -33,6 +34,7 @@ from mpilbm.solids.build import Geometry
 from mpilbm.solids.entry_list import EntryList
 from mpilbm.solids.moving_bodies import MovingBody
 from mpilbm.solids.moving_bodies import table as motion_table
+from mpilbm.solids.shares import shares_beside
 from mpilbm.solids.windows import Window
 from mpilbm.solver import memory_plan
 from mpilbm.solver.exchange_plan import ghost_planes
@@ -113,7 +115,7 @@ class SlabContext:
         for k in range(len(case.scalars)):
             tables |= memory_plan.scalar_grid(case, k, slab).arguments()
         tables |= material_tables(case, geometry, grid, device, program.compute)
-        tables |= share_tables(case, geometry, grid, device)
+        tables |= share_tables(case, geometry, grid, device, slab)
         numbers = case.coupling.numbers(case) if case.coupling else {}
         numbers |= buoyancy_numbers(case)
         shared = case, slab, geometry, grid, device
@@ -185,6 +187,7 @@ class SlabContext:
         """The arguments that every kernel over the populations takes."""
         below = self.slab.begin - self.grid.ghost  # planes of the box below the array's first
         box = {"nx": self.grid.nx, "rows": self.grid.rows, "below": below, "odd": below % 2}
+        box["box_planes"] = self.slab.shape[0]
         return {**box, "first": self.grid.ghost, **self.tables}
 
     def arguments(self, name: str, **arguments: Any) -> dict[str, Any]:
@@ -236,24 +239,38 @@ def _neighbours(device: Device, grid: AnyGrid, geometry: Geometry) -> dict[str, 
 
 
 def share_tables(
-    case: Case, geometry: Geometry, grid: AnyGrid, device: Device
+    case: Case, geometry: Geometry, grid: AnyGrid, device: Device, slab: Slab | None = None
 ) -> dict[str, Array | int]:
     """The arguments of kernels that read solid shares; empty without bodies that act in cells.
 
-    With bodies that move also the arrays of these, see MovingBodies.
-
-    Ghost planes hold 0: kernels read the share of the cell that they update. Passes of two steps
-    also read it in ghost planes, and exchange it, see TwoSteps.
+    With bodies that move also the arrays of these, see MovingBodies. `slab`: see stored_shares.
     """
     if geometry.shares is None or not isinstance(grid, Grid):
         return {}
     memory = byte_grid(SHARE, grid)
     found: dict[str, Array | int] = dict(memory.arguments())
-    shares = memory.filled(geometry.shares.share)
+    shares = stored_shares(case, geometry, memory, slab)
     found[SHARE] = device.upload(shares)
     if bodies := MovingBody.all(case):
         found[RESTING], found[MOVED] = device.upload(shares), device.upload(np.zeros_like(shares))
         found[MOTION] = device.upload(motion_table(bodies, 0).ravel())
+    return found
+
+
+def stored_shares(
+    case: Case, geometry: Geometry, memory: Grid, slab: Slab | None
+) -> NDArray[np.uint8]:
+    """The array of the shares of bodies at rest.
+
+    Ghost planes hold 0, because most kernels read the share of the cell that they update. Where
+    boundaries read cells away from walls, those of a `slab` hold the shares: the velocity there
+    includes half of the force. Passes of two steps exchange them, see TwoSteps.
+    """
+    assert geometry.shares is not None, "the case has bodies that act in cells"
+    found = memory.filled(geometry.shares.share)
+    for local, values in shares_beside(case, slab) if slab and case.ghost > 1 else ():
+        for place, numbers in memory.planes_of(values[None], local):
+            found[place : place + numbers.size] = numbers
     return found
 
 

@@ -6,7 +6,7 @@ from mpilbm.codegen.program import MOTION, MOVE, MOVED, SHARE
 from mpilbm.layouts.grid import Grid, byte_grid
 from mpilbm.solids import Floats
 from mpilbm.solids.moving_bodies import MovingBody, require_continuous, table
-from mpilbm.solver.context import SlabContext
+from mpilbm.solver.context import SlabContext, stored_shares
 from mpilbm.solver.timed_values import TimedArray
 
 
@@ -22,16 +22,30 @@ class MovingBodies:
     def __init__(self, context: SlabContext):
         self._context, self.bodies = context, MovingBody.all(context.case)
         device, given = context.device, {"movers": len(self.bodies)}
-        end = context.grid.ghost + context.slab.planes
         self._launches = [
-            (context.bind(MOVE, mover=k, end_plane=end, **given), body.cells)
+            (context.bind(MOVE, mover=k, **planes, **given), body.cells)
             for k, body in enumerate(self.bodies, 1)
+            for planes in self._planes()
         ]
         rows, array = self._rows, context.tables[MOTION]
         self._motion = TimedArray(device, context.bulk, array, rows)
         self._t: int | None = None  # the time of the arrays
         self._centres: list[Floats | None] = [None] * len(self.bodies)
         self.update(context.clock.steps)
+
+    def _planes(self) -> list[dict[str, int]]:
+        """The planes of the launches for a body: first, end, and those of the box below the array.
+
+        Those of the slab; where boundaries read cells away from walls also ghost planes, which may
+        be at the other end of a periodic axis.
+        """
+        context, ghost = self._context, self._context.grid.ghost
+        slab, end = context.slab, ghost + context.slab.planes
+        if context.case.ghost == 1:
+            return [{"end_plane": end}]
+        turns = (0, slab.shape[0], -slab.shape[0]) if slab.periodic else (0,)
+        below = slab.begin - ghost
+        return [{"first": 0, "end_plane": end + ghost, "below": below + turn} for turn in turns]
 
     def _rows(self, t: float) -> Floats:
         return table(self.bodies, t)
@@ -56,9 +70,8 @@ class MovingBodies:
         """Set the shares to those of bodies at rest."""
         context = self._context
         assert isinstance(context.grid, Grid), "other layouts refuse bodies that act in cells"
-        assert context.geometry.shares is not None, "the case has bodies that act in cells"
         memory = byte_grid(SHARE, context.grid)
-        values = memory.filled(context.geometry.shares.share)
+        values = stored_shares(context.case, context.geometry, memory, context.slab)
         for name, numbers in ((SHARE, values), (MOVED, np.zeros_like(values))):
             context.device.copy(context.tables[name], numbers, context.bulk)
         context.device.synchronize()

@@ -119,3 +119,50 @@ def test_fluid_that_moves_with_the_body_stays_as_it_is():
     cluster = Cluster(obstacles(body=[plate], initial={"u": [0.03, 0]}, output=[])).start().run(20)
     u = cluster.fields("u")["u"][[0, 3, 6], 0]
     np.testing.assert_allclose(u, np.broadcast_to([0.03, 0], u.shape), atol=1e-15)
+
+
+BLOCK = body(MODEL | {"sample": 3}, "block", name="box", lower=[2, 1], upper=[5, 6])
+PARTIAL = body({"name": "partially_saturated"}, "p", name="sphere", centre=[3.4, 8.8], radius=0.8)
+
+MOVING = PARTIAL | {"motion": {"name": "translation", "velocity": [0.01, 0.05]}}
+
+
+def block(**tables) -> dict:
+    """A block; the cells below and above it sample two planes beyond the periodic face or a cut."""
+    given = {"body": [BLOCK], "output": [], "initial": {"u": [0.03, "0.02*cos(2*pi*x/nx)"]}}
+    return obstacles(**(given | tables)) | {"domain": {"size": [7, 11], "periodic": [True, True]}}
+
+
+T = {"label": "T", "prandtl": 0.7, "initial": {"value": "sin(2*pi*y/ny)"}, "source": "0.01*cos(y)"}
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        {"layout": {"name": "indirect"}},
+        {
+            "layout": {"name": "aa"},
+            "scalar": [T],
+            "buoyancy": {"gravity": [-0.01, 0], "T": {"beta": 1}},
+        },
+        {"body": [BLOCK, PARTIAL], "force": {"name": "guo", "value": [0.005, 0]}},
+        {"body": [BLOCK, MOVING], "force": {"name": "guo", "value": [0.005, 0]}},
+    ],
+    ids=["of listed cells", "with buoyancy", "with solid shares", "of a moving body"],
+)
+def test_samples_two_planes_beyond_a_slab(tables):
+    """The force, too, is that of the sampled cell: u includes half of it."""
+    one, three = (Cluster(block(**tables), n).start().run(4) for n in (1, 3))
+    assert np.array_equal(one.state(), three.state())
+
+
+@pytest.mark.parametrize("boundary", [None, {"name": "tamm_mott_smith"}])
+def test_forces_beyond_a_periodic_face_are_those_at_the_other_one(boundary):
+    """A force that depends on y, and one that is the same in the box and periodic beyond it."""
+    found = []
+    for force in ("0.002*y/ny", "0.002*where(y < 0, y + ny, where(y < ny, y, y - ny))/ny"):
+        tables = block(force={"name": "guo", "value": [force, 0]})
+        if boundary:
+            tables["body"][0] = tables["body"][0] | {"boundary": boundary}
+        found += [Cluster(tables, n).start().run(4).state() for n in (1, 2)]
+    assert all(np.array_equal(found[0], each) for each in found)

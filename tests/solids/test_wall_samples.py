@@ -1,13 +1,17 @@
 """Plane walls of bodies, and the cells that wall models sample there."""
 
 import numpy as np
+import pytest
 from support.slabs import box
+from support.surfaces import write
 from support.walls import body
 
 from mpilbm.case.case import parse_case
+from mpilbm.core.errors import CaseError
 from mpilbm.parallel.slabs import split
 from mpilbm.physics.boundary_capabilities import INWARD_FALLBACK, SLOPE_FALLBACK
 from mpilbm.solids.build import build
+from mpilbm.solids.plane_costs import require_planes
 
 MODEL = {"name": "wall_model", "law": "spalding", "sample": 3}
 
@@ -52,3 +56,27 @@ def test_slabs_do_not_show():
     assert np.array_equal(np.concatenate([each[1] for each in cut]), sampled)
     heights = [each[2].samples.height for each in cut]
     assert np.array_equal(np.concatenate(heights), entries.samples.height)
+
+
+def test_cells_behind_sheets_are_not_sampled(tmp_path):
+    """Two sheets two cells apart: between them the second cell, elsewhere the third one."""
+    corners = [[-9, 0, -9], [9, 0, -9], [9, 0, 9], [-9, 0, 9]]
+    write(tmp_path / "plate.stl", corners, [[0, 1, 2], [0, 2, 3]])
+    shape = {"name": "mesh", "file": str(tmp_path / "plate.stl"), "scale": 1, "thin": True}
+    shape |= {"anchor": "origin"}
+    sheets = [body(MODEL, f"sheet{y}", **(shape | {"at": [2, y, 2]})) for y in (3, 5)]
+    case = parse_case(box("D3Q19", [3, 9, 3], body=sheets), "test.toml")
+    (slab,) = split(case.shape, 1, True)
+    (entries,) = build(case, slab).lists
+    rows = [cells // 3 % 9 for cells in (entries.cells, entries.samples.cells)]
+    found = set(zip(*(each.tolist() for each in (*rows, entries.samples.height)), strict=True))
+    assert found == {(2, 0, 2.5), (3, 4, 1.5), (4, 3, 1.5), (5, 7, 2.5)}
+    assert entries.fallbacks[INWARD_FALLBACK] == 2 * 9
+
+
+def test_slabs_thinner_than_what_a_sample_reads_are_refused():
+    block = body(MODEL, "block", name="box", lower=[2, 0], upper=[7, 1])
+    for planes, slabs, fix in ((2, 1, "use more cells along y"), (8, 4, "start at most 2 ranks")):
+        case = parse_case(box("D2Q9", [9, planes], body=[block]), "test.toml")
+        with pytest.raises(CaseError, match=f"owns 2 planes of {planes}; needed: 3; {fix}"):
+            require_planes(case, split(case.shape, slabs, True)[0])

@@ -20,7 +20,7 @@ from support.slabs import PRECISIONS, Cluster
 
 from mpilbm.case.case import parse_case
 from mpilbm.core.errors import CaseError
-from mpilbm.core.registry import find, names
+from mpilbm.core.registry import make, names
 from mpilbm.parallel.ranks import Serial
 from mpilbm.run.run import run
 from mpilbm.view.results import open_run
@@ -28,8 +28,11 @@ from mpilbm.view.results import open_run
 
 def on_links() -> list[str]:
     """Boundaries of bodies that act on links."""
-    found = {name: find("boundaries", name).declares for name in names("boundaries")}
-    return [name for name, declares in found.items() if not (declares.normal or declares.in_cells)]
+    found = {}
+    for name in names("boundaries"):
+        given = {key: value for key, value in table(name, D=2).items() if key != "where"}
+        found[name] = make("boundaries", given).capabilities
+    return [name for name, needs in found.items() if not (needs.normal or needs.in_cells)]
 
 
 def momentum(cluster: Cluster) -> np.ndarray:
@@ -89,7 +92,7 @@ def test_momentum_is_kept_by_every_boundary(name, layout):
     boundary = {key: value for key, value in table(name, D=2).items() if key != "where"}
     boundary |= {"velocity": [0.0, 0.0]} if "velocity" in boundary else {}
     try:
-        tables = flow("D2Q9", boundary, layout={"name": layout})
+        tables = flow("D2Q9", boundary, layout={"name": layout}, size=[9, 9])
         parse_case(tables | {"output": []}, "test.toml")
     except (CaseError, ValidationError):
         pytest.skip("not defined there")

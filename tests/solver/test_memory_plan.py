@@ -25,6 +25,8 @@ from mpilbm.solver.memory_plan import (
 )
 from mpilbm.solver.momentum_exchange import MomentumExchange
 
+MODEL = {"name": "wall_model", "law": "log"}
+
 
 @pytest.mark.parametrize(
     ("lattice", "size", "words"),
@@ -112,12 +114,16 @@ def test_check_knows_the_ghosts_of_boundaries_that_look_behind(layout):
     assert halo.verdict.startswith("sent per step")
 
 
-@pytest.mark.parametrize(("name", "split"), [("interpolated", False), ("tamm_mott_smith", True)])
+SPLIT = {"interpolated": False, "tamm_mott_smith": True, "wall_model": True}
+
+
+@pytest.mark.parametrize(("name", "split"), SPLIT.items())
 def test_forces_take_no_more_than_they_ask_for(name, split, monkeypatch):
     """All arrays of the device, but for the few values that are given to a list."""
     ball = {"name": "sphere", "centre": [20.2, 23.1], "radius": 11.4}
     tables = box("D2Q9", [41, 43], output=[{"name": "body_forces", "every": 5, "split": split}])
-    tables["body"] = [{"label": "ball", "shape": ball, "boundary": {"name": name}}]
+    wall = MODEL if name == "wall_model" else {"name": name}
+    tables["body"] = [{"label": "ball", "shape": ball, "boundary": wall}]
     (solver,), taken, asked = Cluster(tables).solvers, [], []
     allocate = CpuDevice.allocate
 
@@ -156,12 +162,19 @@ def rock() -> dict:
     return tables | {"body": [{"shape": disc, "boundary": {"name": "bounce_back"}}]}
 
 
+def block() -> dict:
+    """Walls of a body that sample cells away from them."""
+    shape = {"name": "box", "lower": [10, 10], "upper": [32, 32]}
+    return box("D2Q9", [41, 43]) | {"body": [{"shape": shape, "boundary": MODEL}]}
+
+
 @pytest.mark.parametrize("staged", [True, False])
-@pytest.mark.parametrize("kind", ["fluids", "planes", "rock", "slip"])
+@pytest.mark.parametrize("kind", ["block", "fluids", "planes", "rock", "slip"])
 def test_lists_take_no_more_than_they_ask_for(kind, staged, monkeypatch, tmp_path):
     """All arrays of each fluid's lists, but for the few values that are given to a whole list."""
     tables = {
         "fluids": lambda: two_fluids("D2Q9", **walled("D2Q9")),
+        "block": block,
         "rock": rock,
         "planes": lambda: planes_given(tmp_path),
         "slip": beside_slip,

@@ -1,6 +1,7 @@
 """The memory that each rank of a run needs, and the bytes that it sends in a step."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import ceil
 
 import numpy as np
@@ -45,9 +46,14 @@ def halo_bytes(
         fields = [(exchange_plan(field, (), reads), compute)] * (1 + averaged(case))
 
     def populations(
-        lattice: Lattice, fluid: NDArray[np.int64] | None, parity: int, more: list[Access]
+        lattice: Lattice,
+        fluid: NDArray[np.int64] | None,
+        parity: int,
+        more: list[Access],
+        name: str = "f",
     ) -> tuple[Plan, str]:
         grid = layout.grid(lattice, *size, fluid, case.ghost, case.precision.storage)
+        grid = replace(grid, name=name)
         following = (parity + 1) % layout.parities
         writes = [Access(grid.name, *place) for place in layout.writes(lattice, parity)]
         reads = [Access(grid.name, *place) for place in layout.reads(lattice, following)]
@@ -57,7 +63,8 @@ def halo_bytes(
     for parity in range(layout.parities):
         behind = _behind(case, (parity + 1) % layout.parities, kernels)
         plans = [populations(lattice, fluid, parity, behind)] * len(case.fluids) + fields
-        plans += [populations(each.lattice, None, parity, []) for each in case.scalars]
+        carried = enumerate(case.scalars)
+        plans += [populations(s.lattice, None, parity, behind, f"g{k}") for k, s in carried]
         sends = [
             send.count * np.dtype(kind).itemsize
             for plan, kind in plans
@@ -69,7 +76,7 @@ def halo_bytes(
 
 
 def _behind(case: Case, parity: int, kernels: Mapping[str, Kernel] | None) -> list[Access]:
-    """Reads of boundaries that use cells two planes away, in a step of this parity."""
+    """Reads of boundaries that use cells away from their walls, in a step of this parity."""
     if case.ghost == 1:
         return []
     if kernels is None:

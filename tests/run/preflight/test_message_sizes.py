@@ -17,6 +17,7 @@ BOUNDARIES = [
     {"name": "bounce_back"},
     {"name": "interpolated", "order": 2},
     {"name": "tamm_mott_smith"},
+    {"name": "wall_model", "law": "log", "sample": 2},
 ]
 
 
@@ -51,6 +52,17 @@ def test_it_counts_what_boundaries_read_of_the_neighbours(monkeypatch, layout, b
     assert halo_bytes(cluster.case, slab) == max(sent)
     program = cluster.solvers[1].program
     assert halo_bytes(cluster.case, slab, None, program.kernels) == max(sent)
+
+
+@pytest.mark.parametrize("layout", ["ab", "aa"])
+def test_it_counts_what_boundaries_read_of_the_neighbours_scalars(monkeypatch, layout):
+    """A velocity away from a wall includes half of the force, here that of a scalar."""
+    ball, name = BALL | {"boundary": {"name": "tamm_mott_smith"}}, {"name": layout}
+    scalar = [{"label": "T", "prandtl": 1}]
+    buoyancy = {"gravity": [0, -1e-4], "T": {"beta": 1}}
+    tables = box("D2Q9", size=[9, 12], body=[ball], layout=name, scalar=scalar, buoyancy=buoyancy)
+    cluster, sent = sent_by_the_middle(monkeypatch, tables)
+    assert halo_bytes(cluster.case, cluster.solvers[1].slab) == max(map(tuple, sent))
 
 
 @pytest.mark.parametrize("wetting", [None, WET])

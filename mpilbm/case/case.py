@@ -203,6 +203,7 @@ def _case(file: CaseFile, tables: dict, path: Path) -> Case:
         **{key: getattr(file, key) for key in SAME},
         fluids=fluids,
         units=file.units and file.units.checked(),
+        sound=file.units and file.units.sound,
         boundaries=file.boundary,
         bodies=bodies,
         outputs=file.output,

@@ -8,6 +8,7 @@ from itertools import product
 from math import inf, pi, prod, sqrt
 
 from mpilbm.case.checks import from_objects, given_speeds, norm, problems_with
+from mpilbm.case.compressibility import real_sound
 from mpilbm.case.driving import forced_channel
 from mpilbm.case.meetings import meetings
 from mpilbm.case.model import Case
@@ -321,6 +322,7 @@ def scalar_viscosities(case: Case) -> Iterator[Finding]:
 
 CHECKS = (
     speeds,
+    real_sound,
     mass,
     closed_flow,
     density_at_walls,

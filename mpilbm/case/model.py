@@ -150,6 +150,7 @@ class Case(BoundedLattice):
     """All that a run needs; lattice, coupling, layout, … are objects of registered classes.
 
     The fluids are on the lattice of the case; each scalar has a lattice of its own.
+    `sound` is the speed of sound in m/s in the fluid that [units] names.
     `toml` is the text of the case file including the overrides of the command line.
     `settings` are those overrides, as texts `key.path=value`.
     `of_keys` has the findings on earlier names of keys, and on lengths and times that are no whole
@@ -162,6 +163,7 @@ class Case(BoundedLattice):
     scalars: tuple[Scalar, ...] = ()
     buoyancy: Buoyancy | None = None
     units: Units | None = None
+    sound: float | None = None
     backend: SkipValidation[Backend]
     halo: Any  # halo.Halo and outputs.Output are in higher layers
     boundaries: tuple[SkipValidation[Boundary], ...]

@@ -197,6 +197,23 @@ def test_water_and_air(fluid, temperature, density, viscosity):
     assert case_with(units, {"viscosity": "1 mm^2/s"}).fluids[0].viscosity == pytest.approx(2e-4)
 
 
+@pytest.mark.parametrize(
+    ("fluid", "temperature", "sound"),
+    [  # NIST Chemistry WebBook for water, U.S. Standard Atmosphere for air
+        ("water", 0.01, 1402.4),
+        ("water", 20, 1482.3),
+        ("water", 60, 1551.0),
+        ("water", 99.9, 1543.2),
+        ("air", 15, 340.29),
+    ],
+)
+def test_the_speed_of_sound(fluid, temperature, sound):
+    units = {"cell": "1 mm", "step": "1 ms", "fluid": fluid, "temperature": f"{temperature} degC"}
+    assert case_with(units).sound == pytest.approx(sound, rel=1e-4)
+    other = {"cell": "1 mm", "step": "1 ms", "density": 998}
+    assert case_with(other, {"viscosity": 0.1}).sound is None
+
+
 def test_temperatures_may_be_in_kelvin_and_20_degrees_are_usual():
     units = {"cell": 1e-3, "velocity": 5, "fluid": "water"}
     cold, usual = (case_with(units | t) for t in ({"temperature": "293.15 K"}, {}))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import fsum
+from math import fsum, sqrt
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -19,10 +19,14 @@ ATMOSPHERE = 101325.0  # Pa
 
 @dataclass(frozen=True)
 class Substance:
-    """Density in kg/m^3 and dynamic viscosity in Pa s at T degrees Celsius, least <= T <= most."""
+    """Properties at T degrees Celsius, least <= T <= most.
+
+    Density in kg/m^3, dynamic viscosity in Pa s and speed of sound in m/s.
+    """
 
     density: Callable[[float], float]
     viscosity: Callable[[float], float]
+    sound: Callable[[float], float]
     least: float
     most: float
 
@@ -65,9 +69,27 @@ def air_viscosity(T: float) -> float:
     return 1.458e-6 * kelvin**1.5 / (kelvin + 110.4)
 
 
+def water_sound(T: float) -> float:
+    """Return the speed of sound in air-free water in m/s, 0 to 100 °C.
+
+    [Del Grosso & Mader 1972, J. Acoust. Soc. Am. 52, 1442]
+    """
+    return fsum(
+        a * T**k
+        for k, a in enumerate(
+            (1402.388, 5.03711129, -5.80852166e-2, 3.34198834e-4, -1.47800417e-6, 3.14643091e-9)
+        )
+    )
+
+
+def air_sound(T: float) -> float:
+    """Return sqrt(1.4 R T) of dry air."""
+    return sqrt(1.4 * 287.05287 * (T + ZERO_CELSIUS))
+
+
 SUBSTANCES = {
-    "water": Substance(water_density, water_viscosity, 0, 100),
-    "air": Substance(air_density, air_viscosity, -70, 500),
+    "water": Substance(water_density, water_viscosity, water_sound, 0, 100),
+    "air": Substance(air_density, air_viscosity, air_sound, -70, 500),
 }
 
 
@@ -135,6 +157,11 @@ class UnitsTable(Parameters):
             return None
         fluid = SUBSTANCES[self.fluid]
         return fluid.viscosity(self.temperature) / fluid.density(self.temperature)
+
+    @property
+    def sound(self) -> float | None:
+        """The speed of sound in `fluid` in m/s; None without one."""
+        return SUBSTANCES[self.fluid].sound(self.temperature) if self.fluid else None
 
     def checked(self) -> Units:
         """The units, whichever keys give them."""

@@ -2,13 +2,15 @@
 
 import tomllib
 from functools import partial
-from math import prod
+from math import ceil, prod
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
 from mpilbm.case.case import parse_case
+from mpilbm.case.compressibility import COMPRESSIBLE, too_fast
 from mpilbm.case.model import Case
+from mpilbm.core.errors import CaseError, CommandError
 from mpilbm.core.printable import inline, one_line
 from mpilbm.core.units import mach
 from mpilbm.model.limits import stability
@@ -20,6 +22,7 @@ from mpilbm.run.proposal.flow import flow_of
 from mpilbm.run.proposal.options import Given
 from mpilbm.run.proposal.scheme import MACH, Kind
 from mpilbm.run.proposal.tables import Proposed, proposed
+from mpilbm.solids.surfaces.findings import COARSE
 
 WIDTH, COMMENT = 98, 40  # of a line, and the column of its comment
 LONGEST = 60  # characters of the name of a file in the title
@@ -33,7 +36,14 @@ def text_of(kind: Kind, given: Given, path: Path) -> str:
     way = f"past {name}" if kind == "external" else f"through {name}"
     found = proposed(flow, f"{what.capitalize()} {way}, Re = {flow.reynolds:.3g}")
     text = _commented(found)
-    case = parse_case(tomllib.loads(text), path)
+    try:
+        case = parse_case(tomllib.loads(text), path)
+    except CaseError as error:
+        raise CommandError(
+            f"new {path}: length {flow.length:.3g} m, speed {flow.speed:.3g} m/s, viscosity "
+            f"{flow.viscosity:.3g} m^2/s and {flow.cells:,} cells give no valid case; change one "
+            f"of them: {error.problems[0]}"
+        ) from None
     return "\n".join([*_head(found, case, path), text])
 
 
@@ -55,7 +65,25 @@ def lines(found: Proposed, case: Case) -> list[Line]:
         share = prod(flow.sides[1:]) / prod(n * found.cell for n in cells[1:])
         proposal.insert(1, Line("blockage", f"{share:.1%}", "of the bounding box"))
     costs = gpu_lines(case, found.steps, flow.gpu_memory)
-    return [*proposal, wall_line(resolution), accuracy_line(resolution), *costs]
+    doubts = _doubts(found, case.sound)
+    return [*proposal, *doubts, wall_line(resolution), accuracy_line(resolution), *costs]
+
+
+def _doubts(found: Proposed, sound: float | None) -> list[Line]:
+    """What spoils the result, whatever the cells along the body are."""
+    flow, cell = found.flow, found.cell
+    lines = []
+    if sound and flow.speed > COMPRESSIBLE * sound:
+        lines.append(Line("real Mach", "", too_fast(flow.speed, sound), "poor"))
+    narrow = flow.resolution(cell).narrow
+    if narrow < COARSE:
+        least = ceil(COARSE * flow.slender)
+        text = f"across the shortest side of the body; {COARSE} need --cells {least}"
+        lines.append(Line("thickness", f"{narrow:.2g} cells", text, "poor"))
+    if flow.ground is not None and flow.ground < COARSE / 2 * cell:
+        text = f"between body and road; at least {COARSE // 2} resolve the flow there"
+        lines.append(Line("gap", f"{flow.ground / cell:.2g} cells", text, "poor"))
+    return lines
 
 
 def _head(found: Proposed, case: Case, path: Path) -> list[str]:

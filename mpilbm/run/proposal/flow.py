@@ -1,6 +1,7 @@
 """A flow past a body or through a passage in SI, from the options of `mpilbm new`."""
 
 from dataclasses import dataclass
+from math import ceil
 from os.path import isfile, relpath
 from pathlib import Path
 
@@ -23,6 +24,7 @@ OTHER = {"external": ("bore", "inlet", "outlet"), "internal": ("ground", "blocka
 DIAMETERS = 10  # length of a pipe or duct without --length
 BLOCKAGE = 0.05  # above which the sides of the box change the forces, see surfaces/findings.py
 GPU_MEMORY = 80.0  # GB
+WIDER = 1.1  # bore over the width of the passage: edges of a mesh cut its corners
 LEAST, LARGEST = 1e-20, 1e20  # of quantities in SI
 Sides = tuple[float, float, float]
 
@@ -59,9 +61,15 @@ class Flow:
         """The Reynolds number."""
         return self.speed * self.length / self.viscosity
 
+    @property
+    def slender(self) -> float:
+        """The longest side of a body over its shortest one; 1 of a passage."""
+        return _slender(self.kind, self.sides)
+
     def resolution(self, cell: float) -> Resolution:
         """How finely cells of this side resolve it."""
-        return Resolution(self.kind, self.reynolds, self.length / cell, self.shape == FLAT)
+        cells = self.length / cell
+        return Resolution(self.kind, self.reynolds, cells, self.shape == FLAT, cells / self.slender)
 
 
 def flow_of(kind: Kind, given: Given, folder: Path) -> Flow:
@@ -83,9 +91,17 @@ def flow_of(kind: Kind, given: Given, folder: Path) -> Flow:
         shape = relpath(shape, folder)
     substance, nu = _substance(given)
     reference = bore or max(sides)
-    cells = given.cells or cells_along(kind, speed * reference / nu, shape == FLAT)
+    slender = _slender(kind, sides)
+    cells = given.cells or cells_along(kind, speed * reference / nu, shape == FLAT, slender)
     ground = _positive("--ground", given.ground, LENGTH, "50 mm")
     faces = _faces(given, shape in SHAPES[kind])
+    if cells < slender:
+        raise CommandError(
+            f"--body {shape}: its shortest side is {cells / slender:.2g} cells; allowed: at least "
+            f"one; give --cells {ceil(slender)} or more, or a thicker body"
+        )
+    if kind == "internal":
+        _check_bore(bore, sides, faces[0], shape in SHAPES[kind])
     blockage, memory = given.blockage or BLOCKAGE, given.gpu_memory or GPU_MEMORY
     return Flow(
         kind, shape, size, sides, reference, speed, nu, substance, ground, faces, cells,
@@ -166,6 +182,26 @@ def _substance(given: Given) -> tuple[tuple[dict[str, str], dict[str, str]], flo
     except ValidationError as error:
         raise CommandError(f"--temperature: {error.errors()[0]['msg'][13:]}") from None
     return (keys, {}), nu
+
+
+def _slender(kind: Kind, sides: Sides) -> float:
+    ratio = max(sides) / min(sides) if kind == "external" else 1.0
+    return float(f"{ratio:.6g}")  # corners of files have 7 digits
+
+
+def _check_bore(bore: float, sides: Sides, inlet: str, is_shape: bool) -> None:
+    """CommandError for a bore that is wider than the passage, or longer than a pipe or duct."""
+    across = max(side for axis, side in zip("xyz", sides, strict=True) if axis != inlet[0])
+    if bore > WIDER * across:
+        raise CommandError(
+            f"--bore: found {bore:g} m; the passage is at most {across:.3g} m wide across its "
+            f"inlet {inlet}; give the diameter of the inlet, or another --unit"
+        )
+    if is_shape and sides[0] < bore:
+        raise CommandError(
+            f"--length: found {sides[0]:g} m; allowed: at least the bore, {bore:g} m; without "
+            f"--length the proposal has {DIAMETERS} bores"
+        )
 
 
 def _faces(given: Given, is_shape: bool) -> tuple[str, str]:

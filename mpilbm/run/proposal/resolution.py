@@ -37,7 +37,10 @@ def resolution(case: Case, speed: float, finer: float = 1.0) -> Resolution | Non
     if np.prod(np.delete(sides, axis)) > SPANS * np.prod(across):
         return None
     length = float((upper - lower).max())
-    return Resolution("external", reynolds(nu, length, speed), length * finer)
+    narrow = float((upper - lower).min())
+    return Resolution(
+        "external", reynolds(nu, length, speed), length * finer, narrow=narrow * finer
+    )
 
 
 def _reaches_beyond(case: Case) -> bool:

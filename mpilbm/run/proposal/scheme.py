@@ -11,12 +11,12 @@ saturated cells, which are stable and as fast as flow without a body.
 """
 
 from dataclasses import dataclass
-from math import ceil, floor, log10, sqrt
+from math import ceil, floor, inf, log10, sqrt
 from typing import Any, Literal
 
 from mpilbm.physics.wall_laws import VISCOUS
 from mpilbm.run.preflight.inspection import first_y_plus_of_pipe
-from mpilbm.solids.surfaces.findings import y_plus
+from mpilbm.solids.surfaces.findings import COARSE, y_plus
 
 MACH, TAU = 0.1, 1.0
 LATTICE = "D3Q27"
@@ -40,12 +40,14 @@ class Resolution:
     reynolds  of the body's length and the speed of the stream; of the bore and the mean speed
     cells     along this length
     flat      whether all walls are faces of the box
+    narrow    cells along the shortest side of a body, which limit the accuracy, too
     """
 
     kind: Kind
     reynolds: float
     cells: float
     flat: bool = False
+    narrow: float = inf
 
     @property
     def first(self) -> float:
@@ -66,15 +68,16 @@ class Resolution:
         return ceil(self.first * self.cells / VISCOUS)
 
 
-def cells_along(kind: Kind, reynolds: float, flat: bool = False) -> int:
+def cells_along(kind: Kind, reynolds: float, flat: bool = False, slender: float = 1) -> int:
     """The cells that are proposed: those that resolve the walls, from LEAST to MOST.
 
+    A body that is `slender` times as long as its shortest side gets COARSE cells across that side.
     `flat` walls in a passage that MOST cells do not resolve get a wall model and MODELLED cells.
     """
     finest = Resolution(kind, reynolds, MOST, flat)
     if finest.walls == "modelled" and kind == "internal":
         return MODELLED
-    return min(max(finest.needed, LEAST[kind]), MOST)
+    return min(max(finest.needed, LEAST[kind], ceil(COARSE * slender)), MOST)
 
 
 def longest_step(cell: float, fastest: float, nu: float, cs2: float) -> float:

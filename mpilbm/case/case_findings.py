@@ -10,6 +10,7 @@ from math import inf, pi, prod, sqrt
 from mpilbm.case.checks import from_objects, given_speeds, norm, problems_with
 from mpilbm.case.compressibility import real_sound
 from mpilbm.case.driving import forced_channel
+from mpilbm.case.meetings import meetings
 from mpilbm.case.model import Case
 from mpilbm.case.motions import motions
 from mpilbm.case.scalars import given_values, viscosity_at_centre
@@ -339,4 +340,5 @@ CHECKS = (
     scalar_collisions,
     scalar_viscosities,
     motions,
+    meetings,
 )

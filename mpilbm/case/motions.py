@@ -9,17 +9,24 @@ from mpilbm.case.model import Case
 from mpilbm.core.registry import find, names
 from mpilbm.model.findings import NOTE, SERIOUS, WARNING, Finding
 from mpilbm.physics.motions import Floats, moving
-from mpilbm.solids.moving_bodies import MovingBody, in_parts
+from mpilbm.solids.moving_bodies import JUMP, MovingBody, in_parts, moved_by
 from mpilbm.solids.shapes import Shape
 
 FAST = 0.15  # surface speed, cells per step
 THIN, NARROW = 2.0, 2.0  # cells
 ALONG = 1e-9  # of a component of a rotation that is rounding
+MOST_MOVERS = 255  # the number of a moving body in a cell is one byte
 
 
 def motion_problems(case: Case) -> Iterator[str]:
     """What a body that moves cannot have: other boundaries and shapes, an impossible path."""
-    for number in moving(case):
+    movers = moving(case)
+    if len(movers) > MOST_MOVERS:
+        yield (
+            f"body: found {len(movers)} bodies with a motion; allowed: {MOST_MOVERS}; remove some"
+        )
+        return
+    for number in movers:
         body, key = case.bodies[number], f"body.{case.bodies[number].label}"
         if not body.boundary.capabilities.in_cells:
             yield (
@@ -76,6 +83,16 @@ def _path_problems(body: MovingBody, key: str) -> Iterator[str]:
             f"{key}.motion: the centre moves by {steps.max():.3g} cells in the step from t = {t:g};"
             f" allowed: below {body.fastest:g}; change the formula"
         )
+        return
+    bound = np.maximum(path.speed[1:], path.speed[:-1])
+    excess = np.where(np.diff(path.t) == 1, path.moved - bound, 0)  # not finite: see given_speeds
+    k = int(np.argmax(np.nan_to_num(excess, nan=0)))
+    if excess[k] > JUMP:
+        yield (
+            f"{key}.motion: the surface jumps by {path.moved[k]:.3g} cells in the step from t = "
+            f"{path.t[k]:g}, where its velocity is {bound[k]:.3g} cells per step: the derivative "
+            "of a formula has no jumps; change the formula"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +103,7 @@ class Path:
     centre  (n, 3)
     extent  (n, 3), see RigidShape.extent
     speed   (n,), the largest speed of the surface, or a bound of it: |u| + |spin| reach
+    moved   (n - 1,), by how much the surface moves from each time to the next, likewise
     tilt    the largest component by which endless axes have turned
     """
 
@@ -93,24 +111,28 @@ class Path:
     centre: Floats
     extent: Floats
     speed: Floats
+    moved: Floats
     tilt: float
 
     @classmethod
     def of(cls, body: MovingBody) -> "Path":
         """The path of a body, computed in parts."""
         t, found, tilt, shape = body.times(), [], 0.0, body.shape
+        before, before_R = np.empty((0, 3)), np.empty((0, 3, 3))  # the last ones of a part
         for part in in_parts(t):
             with np.errstate(all="ignore"):  # places that are not finite are reported
                 at = body.placement(part)
                 centre = at.of(body.middle)
-                u = np.linalg.norm(at.velocity_at(centre), axis=-1)
-                speed = u + np.linalg.norm(at.spin, axis=-1) * shape.reach
+                speed = body.surface_speed(at)
                 extent = shape.extent(at.rotation)
-            found.append((centre, extent, speed))
+                places, turns = (before, centre), (before_R, at.rotation)
+                moved = moved_by(np.concatenate(places), np.concatenate(turns), shape.reach)
+            before, before_R = centre[-1:], at.rotation[-1:]
+            found.append((centre, extent, speed, moved))
             for a in shape.endless:
                 tilt = max(tilt, float(np.abs(at.rotation[..., a, :] - np.eye(3)[a]).max()))
-        centre, extent, speed = (np.concatenate(each) for each in zip(*found, strict=True))
-        return cls(t, centre, extent, speed, tilt)
+        centre, extent, speed, moved = (np.concatenate(e) for e in zip(*found, strict=True))
+        return cls(t, centre, extent, speed, moved, tilt)
 
 
 def _slower(body: MovingBody, path: Path) -> str:
@@ -173,7 +195,8 @@ def _at_faces(body: MovingBody, path: Path, key: str) -> Iterator[Finding]:
             elif body.periods[a] == 0 and least < 0:
                 text = (
                     f"leaves the box through {face}, by {-least:.3g} cells at t = {t:g}; the part "
-                    "outside has no force and displaces no fluid; change the motion or the box"
+                    "outside displaces no fluid, but its inertia is part of the force in the file; "
+                    "change the motion or the box"
                 )
                 yield Finding(SERIOUS, key, text)
             elif body.periods[a] == 0 and least < NARROW:

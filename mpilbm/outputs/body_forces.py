@@ -81,7 +81,8 @@ class BodyForces(Output):
     )
     centre: Annotated[tuple[float, ...] | None, LENGTH] = Field(
         None,
-        description="point about which the torque is taken; without it: the centre of the shape",
+        description="point about which the torque is taken; without it: the centre of the shape, "
+        "or of a body with a rotation a point of the axis",
         examples=[[32, 32]],
     )
 

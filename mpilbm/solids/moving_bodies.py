@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, isfinite
+from math import ceil, isfinite, sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +14,7 @@ from mpilbm.physics.motions import Motion, Placement, moving
 from mpilbm.solids import Flags, Floats
 from mpilbm.solids.rigid_shape import RigidShape
 
+JUMP = 0.1  # cells in a step beyond those of the velocity
 MARGIN = 2  # cells around a body that its kernel computes
 MOST_TIMES = 2**18  # times at which a path is computed
 PART = 2**14  # of these, computed together
@@ -92,6 +93,12 @@ class MovingBody:
         placement = self.placement(t)
         return placement.velocity_at(placement.of(self.middle))
 
+    def surface_speed(self, at: Placement) -> Floats:
+        """The largest speed of the surface, or a bound of it, (n,): |u| + |spin| reach."""
+        u = at.velocity_at(at.of(self.middle))
+        found: Floats = np.linalg.norm(u, axis=-1)
+        return found + np.linalg.norm(at.spin, axis=-1) * self.shape.reach
+
     @cached_property
     def sides(self) -> tuple[int, ...]:
         """The size of the box of cells around the body, (3,)."""
@@ -138,13 +145,25 @@ class MovingBody:
         spin = placement.rotation @ (self.shape.inertia(self.size) * turned)
         return self.shape.volume(self.size) * self.velocity(t), spin
 
+    @property
+    def _last(self) -> tuple[int, int]:
+        """The last of `times`, and the steps from one to the next."""
+        last = self.case.run.last + 1
+        return last, max(1, last // MOST_TIMES)
+
+    @property
+    def checked(self) -> int:
+        """The time up to which case/motions.py has checked each step; 0 if it left out some."""
+        last, distance = self._last
+        return last if distance == 1 else 0
+
     def times(self) -> Floats:
         """Times from 0 to the last step of the run, (n,).
 
         All steps, or about MOST_TIMES of them at equal distances.
         """
-        last = self.case.run.last + 1
-        times = np.arange(0, last + 1, max(1, last // MOST_TIMES), dtype=float)
+        last, distance = self._last
+        times = np.arange(0, last + 1, distance, dtype=float)
         return times if times[-1] == last else np.append(times, float(last))
 
     def path(self) -> tuple[Floats, Floats]:
@@ -218,19 +237,36 @@ def reachable_cells(case: Case, slab: Slab) -> list[Flags]:
     return [body.reachable(slab) for body in MovingBody.all(case) if body.number in weighed]
 
 
-def require_continuous(body: MovingBody, t: float, before: Floats | None) -> Floats:
-    """The centre after t steps; CaseError if it is not finite, or moves a cell or more in a step.
+def moved_by(centre: Floats, rotation: Floats, reach: float) -> Floats:
+    """By how much points at the distance `reach` move from each of n times to the next, (n - 1,).
 
-    before: the centre in the neighbouring step, or None.
+    A bound: that of the centre, (n, 3), and the chord of the turn, with rotations (n, 3, 3).
     """
-    here = body.centre(t)
-    step = 0.0 if before is None else float(np.abs(here - before).max())
-    if np.isfinite(here).all() and step < body.fastest:
-        return here
+    chord = np.linalg.norm(np.diff(rotation, axis=0), axis=(1, 2)) / sqrt(2)  # 2 sin(angle / 2)
+    found: Floats = np.linalg.norm(np.diff(centre, axis=0), axis=1) + chord * reach
+    return found
+
+
+def require_continuous(body: MovingBody, t: float, before: float | None) -> None:
+    """CaseError if the place after t steps is not finite, or is not that to which the body moves.
+
+    The centre moves by less than a cell in a step, and the surface by at most JUMP more than its
+    velocity gives. before: the time of the neighbouring step, or None.
+    """
+    at = body.placement(np.array([t if before is None else before, t]))
+    centre = at.of(body.middle)
+    step = float(np.abs(np.diff(centre, axis=0)).max())
+    moved = float(moved_by(centre, at.rotation, body.shape.reach)[0])
+    if np.isfinite(centre).all() and step < body.fastest:
+        allowed, step = float(body.surface_speed(at).max()) + JUMP, moved
+        if moved <= allowed:
+            return
+    else:
+        allowed = body.fastest
     label = body.case.bodies[body.number].label
     found = f"{step:.3g} cells in a step" if np.isfinite(step) else "a place that is not finite"
     raise CaseError(
-        f"found {found} at step {t:g}; allowed: below {body.fastest:g}; change the formula",
+        f"found {found} at step {t:g}; allowed: below {allowed:.3g}; change the formula",
         f"body.{label}.motion",
         body.case.path,
     )

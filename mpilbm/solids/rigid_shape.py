@@ -1,13 +1,15 @@
 """The surface of a shape as formulas in the frame of the body, for kernels of moving bodies."""
 
 from dataclasses import dataclass
-from math import hypot, inf, isfinite, pi, prod
+from itertools import product
+from math import hypot, inf, isfinite, pi, prod, sqrt
 
 import numpy as np
 
 from mpilbm.solids import Floats
 
 NONE = (inf, inf, inf)
+RAYS, ALONG = 200, 9  # points of a surface, and places along an endless axis
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,50 @@ class RigidShape:
         sides = np.abs(rotation[..., finite]) @ [self.halves[a] for a in finite]
         squares = (rotation[..., list(self.round_axes)] ** 2).sum(axis=-1)
         found: Floats = sides + self.radius * np.sqrt(squares)
+        return found
+
+    @property
+    def is_round(self) -> bool:
+        """Whether it has no planes: a ball, a disc or an infinite cylinder."""
+        return not any(isfinite(h) for h in self.halves)
+
+    def distance(self, q: Floats) -> Floats:
+        """The distance of points from the surface, (...); inside it is negative and a bound.
+
+        q: (..., 3), the offset from the centre in the frame of the shape.
+        """
+        planes = [np.abs(q[..., a]) - h for a, h in enumerate(self.halves) if isfinite(h)]
+        if self.radius:
+            planes.append(np.linalg.norm(q[..., list(self.round_axes)], axis=-1) - self.radius)
+        beyond = np.stack(planes, axis=-1)
+        outside = np.linalg.norm(np.maximum(beyond, 0), axis=-1)
+        found: Floats = outside + np.minimum(beyond.max(axis=-1), 0)
+        return found
+
+    def points(self, size: tuple[int, ...]) -> Floats:
+        """Points on the surface, (n, 3), as offsets from the centre in the frame of the shape.
+
+        Where RAYS from the centre meet it, and corners; repeated along endless axes, for a box of
+        `size` cells.
+        """
+        finite = [a for a in range(self.dimensions) if a not in self.endless]
+        d = np.zeros((RAYS, 3))
+        k = np.arange(RAYS) + 0.5
+        z = 1 - 2 * k / RAYS if len(finite) == 3 else np.zeros(RAYS)
+        turn = pi * (3 - sqrt(5)) * k if len(finite) == 3 else 2 * pi * k / RAYS
+        across = np.sqrt(1 - z**2)
+        d[:, finite] = np.stack([across * np.cos(turn), across * np.sin(turn), z])[: len(finite)].T
+        with np.errstate(divide="ignore"):
+            ends = [h / np.abs(d[:, a]) for a, h in enumerate(self.halves) if isfinite(h)]
+            if self.radius:
+                ends.append(self.radius / np.linalg.norm(d[:, list(self.round_axes)], axis=1))
+        found = np.min(ends, axis=0)[:, None] * d
+        if not self.radius:
+            sides = [(-h, h) if isfinite(h) else (0.0,) for h in self.halves]
+            found = np.vstack([found, list(product(*sides))])
+        for a in self.endless:
+            copies = np.linspace(-0.5, 0.5, ALONG)[:, None] * (size[a] * np.eye(3)[a])
+            found = (found + copies[:, None]).reshape(-1, 3)
         return found
 
     def volume(self, size: tuple[int, ...]) -> float:

@@ -30,7 +30,6 @@ class MovingBodies:
         rows, array = self._rows, context.tables[MOTION]
         self._motion = TimedArray(device, context.bulk, array, rows)
         self._t: int | None = None  # the time of the arrays
-        self._centres: list[Floats | None] = [None] * len(self.bodies)
         self.update(context.clock.steps)
 
     def _planes(self) -> list[dict[str, int]]:
@@ -58,9 +57,9 @@ class MovingBodies:
         near = self._t is not None and abs(t - self._t) == 1
         if not near:
             self._clear()
-        before = self._centres if near else [None] * len(self.bodies)
-        pairs = zip(self.bodies, before, strict=True)
-        self._centres = [require_continuous(body, t, centre) for body, centre in pairs]
+        for body in self.bodies:
+            if t > body.checked:
+                require_continuous(body, t, self._t if near else None)
         self._motion.update(t)
         for launch, cells in self._launches:
             launch(self._context.bulk, 0, cells)

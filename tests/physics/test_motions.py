@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from support.body_forces import flow
+from support.slabs import Cluster
 
 from mpilbm.case.case import parse_case
 from mpilbm.case.case_findings import of_case
@@ -13,7 +14,7 @@ from mpilbm.core.errors import CaseError
 from mpilbm.core.formulas.course import BLOCK, Course
 from mpilbm.core.registry import make, names
 from mpilbm.physics.motions import Placement
-from mpilbm.solids.moving_bodies import MovingBody
+from mpilbm.solids.moving_bodies import MovingBody, require_continuous
 
 CENTRE = np.array([20.0, 14.0, 9.0])
 MOTIONS = {
@@ -86,17 +87,23 @@ GOES = {"name": "translation", "velocity": [0.05, 0.0]}
 ON_CELLS = {"name": "partially_saturated"}
 
 
-def case(motion=GOES, shape=DISC, boundary=ON_CELLS, walls=False, steps=100, **more):
+def case(*given, **more):
+    return parse_case(tables_of(*given, **more), "test.toml")
+
+
+def tables_of(motion=GOES, shape=DISC, boundary=ON_CELLS, walls=False, steps=100, **more):
     body = {"label": "a", "shape": shape, "boundary": boundary, "motion": motion}
     tables = flow("D2Q9", size=[60, 40], body=[body], run={"steps": steps}) | more
     if walls:
         faces = [{"name": "bounce_back", "where": ["x-", "x+", "y-", "y+"]}]
         tables |= {"domain": {"size": [60, 40], "periodic": [False, False]}, "boundary": faces}
-    return parse_case(tables, "test.toml")
+    return tables
 
 
 TURNS = {"name": "rotation", "rate": 0.002}
 JUMP = {"name": "translation", "displacement": ["where(t < 5, 0, 20)", 0]}
+HOP = {"name": "translation", "displacement": ["0.01*t + where(t < 5, 0, 0.9)", 0]}
+SNAP = {"name": "rotation", "angle": "where(t < 7, 0, 1.5)"}
 PLATE = {"name": "box", "lower": [10, 10], "upper": [30, 11.5]}
 REFUSED = {
     "links": ({"boundary": {"name": "bounce_back"}}, "found 'bounce_back', which acts on"),
@@ -108,6 +115,8 @@ REFUSED = {
     "axis": ({"motion": TURNS | {"axis": [1, 0, 0]}}, r"allowed in 2D: \[0, 0, 1\]"),
     "sound": ({"motion": GOES | {"velocity": [0.7, 0]}}, "below the speed of sound"),
     "jump": ({"motion": JUMP}, "moves by 20 cells in the step from t = 4"),
+    "hop": ({"motion": HOP}, "jumps by 0.91 cells in the step from t = 4, where its velocity is"),
+    "snap": ({"motion": SNAP}, "jumps by 5.45 cells in the step from t = 6"),
     "nowhere": ({"motion": GOES | {"velocity": ["1/(t - 7)", 0]}}, "is not finite"),
     "long": ({"shape": PLATE | {"upper": [55, 11.5]}, "motion": TURNS}, "the periodic box has 40"),
     "units": ({"motion": TURNS | {"rate": "300 rpm"}}, "has no \\[units\\]"),
@@ -139,6 +148,45 @@ def test_findings(name):
 
 def test_no_finding_without_a_reason():
     assert not [each for each in of_case(case()) if "body.a" in str(each)]
+
+
+def test_kinks_of_a_formula_are_no_jumps():
+    """A velocity that is reversed within a step, and a rotation that stops."""
+    there_and_back = {"name": "translation", "displacement": ["min(0.3*t, 15 - 0.3*t)", 0]}
+    for motion in (there_and_back, TURNS | {"rate": "where(t < 7.5, 0.02, 0)"}):
+        case(motion)
+
+
+def test_jumps_after_the_run_and_between_checked_times():
+    """A run finds the jumps that the check of a case does not reach."""
+    late = {"name": "rotation", "angle": "where(t < 300, 0, 1.5)"}
+    hop = {"name": "translation", "displacement": ["where(t < 300, 0, 0.9)", 0]}
+    far = {"name": "translation", "displacement": ["where(t < 300, 0, 5)", 0]}
+    for motion, found in ((late, "5.45 cells"), (hop, "0.9 cells"), (far, "5 cells")):
+        (body,) = MovingBody.all(case(motion))
+        assert body.checked == 101
+        for t in (298.0, 299.0, 301.0):
+            require_continuous(body, t, t - 1)
+            require_continuous(body, t, None)
+        for t, before in ((300.0, 299.0), (299.0, 300.0)):
+            with pytest.raises(CaseError, match=f"body.a.motion: found {found} in a step"):
+                require_continuous(body, t, before)
+
+
+def test_a_run_stops_at_a_jump():
+    """That of a program which goes on after the last step of the case."""
+    jump = {"name": "rotation", "angle": "where(t < 5, 0, 1.5)"}
+    cluster = Cluster(tables_of(jump, steps=2)).start().run(4)
+    with pytest.raises(CaseError, match="cells in a step at step 5; allowed"):
+        cluster.run(1)
+
+
+def test_more_bodies_than_a_byte_counts():
+    tables = flow("D2Q9", size=[60, 40], run={"steps": 1})
+    part = {"shape": DISC, "boundary": ON_CELLS, "motion": GOES}
+    tables["body"] = [part | {"label": f"b{k}"} for k in range(256)]
+    with pytest.raises(CaseError, match="found 256 bodies with a motion; allowed: 255"):
+        parse_case(tables, "test.toml")
 
 
 def test_the_speed_of_a_flow_is_that_of_the_fastest_surface():

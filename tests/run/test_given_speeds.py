@@ -6,7 +6,7 @@ from support.guarded import sounding
 from support.outputs_cases import make_case
 from support.runs import run_case, summary
 
-from mpilbm.case.velocity_bounds import fastest
+from mpilbm.case.velocity_bounds import fastest, largest_speed
 from mpilbm.run import steady
 from mpilbm.run.checks import place
 from mpilbm.run.checks.outlets import inlets, outlets, still
@@ -64,6 +64,18 @@ def test_sound_that_stays_in_the_box_is_found(tmp_path):
         "and first at step ",
     ):
         assert words in back["message"], words
+
+
+def test_a_body_that_moves_gives_a_speed():
+    """A rotor that is faster than the lid of its box is no sign of an unstable flow."""
+    lid = {"name": "bounce_back", "where": ["y+"], "velocity": [0.001, 0]}
+    walls = {"name": "bounce_back", "where": ["x-", "x+", "y-"]}
+    rotor = BODY | {"label": "rotor", "boundary": {"name": "partially_saturated"}}
+    rotor["motion"] = {"name": "rotation", "rate": 0.02}
+    case = duct(lid, walls, body=[rotor])
+    assert bounded(case)
+    assert largest_speed(case) == (pytest.approx(0.06), "body.rotor.motion")
+    assert not found(case, 3 * EVERY)
 
 
 def test_the_advice_names_what_the_case_does_not_have():

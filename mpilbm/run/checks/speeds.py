@@ -17,6 +17,7 @@ from mpilbm.core.formulas.values import CellValue
 from mpilbm.model.findings import WARNING, Finding, either
 from mpilbm.outputs import Context
 from mpilbm.parallel import on_root
+from mpilbm.physics.motions import moving
 from mpilbm.run.checks import OTHER, RAISE, Alarm, Repeated, place
 from mpilbm.run.checks.outlets import FaceCells, Outlets, Through, faces_of, inlets, still
 
@@ -57,7 +58,7 @@ class Speeds:
         if self._bounded and context.first_step:  # a restart
             ranges = on_root(context.comm, initial_ranges, self._case)
             self._given, self._key = largest_speed(self._case, ranges)
-        self._timed = any(
+        self._timed = bool(moving(self._case)) or any(
             CellValue("u", value, self._case.dimensions).timed
             for _, each, _ in self._case.conditions()
             for value in getattr(each, "velocity", None) or ()

@@ -65,8 +65,9 @@ def _first_wrong(
             return int(cells[k] + slab.begin * np.prod(slab.shape[1:])), (
                 f"at the surface point {at} it is {_vector(u[:, k])} at t = {t}, of which "
                 f"{across[k]:.4g} lead through the surface, along the normal {_vector(n[:, k])}; "
-                "allowed: along the surface only, since bodies do not move over cells; use a "
-                "rotation about the body's axis, or a frame in which the body rests"
+                "allowed: along the surface only, since a wall does not move over cells; use a "
+                "rotation about the body's axis, a frame in which the body rests, or a body with a "
+                "motion"
             )
     return None
 

@@ -122,9 +122,26 @@ def flows():
         case = tables("D3Q19", D3Q19, "cavity", layout, collision={"name": collision})
         yield f"force by formulas {layout}", case | {"force": {"name": "guo", "value": waves}}
     yield from coupled(D3Q19)
+    yield from at_blocks(D3Q19)
     case = tables("D3Q19", D3Q19, "periodic", "ab")
     start = case["initial"] | {"non_equilibrium": True, "iterate": 20}
     yield "initial state", case | {"initial": start}
+
+
+def at_blocks(size):
+    """(name, tables) of flows past a block that turns near a moving ball, or has a wall model."""
+    block = {"label": "block", "shape": {"name": "box", "lower": [9, 4, 3], "upper": [17, 9, 8]}}
+    turns = {"name": "rotation", "axis": [0, 0, 1], "rate": 0.01}
+    goes = {"name": "translation", "velocity": ["0.02*sin(t/20)", 0, 0.01]}
+    for layout in ("ab", "aa", "esopull", "moments"):
+        case, boundary = tables("D3Q19", size, "ball", layout), {"name": "partially_saturated"}
+        pairs = (block, turns), (case["body"][0], goes)
+        bodies = [body | {"motion": motion, "boundary": boundary} for body, motion in pairs]
+        yield f"bodies that move {layout}", case | {"body": bodies}
+    for layout in ("ab", "moments", "indirect"):
+        wall = {"name": "wall_model", "law": "spalding"}
+        case = tables("D3Q19", size, "ball", layout)
+        yield f"wall model at a body {layout}", case | {"body": [block | {"boundary": wall}]}
 
 
 def coupled(size):

@@ -123,6 +123,7 @@ def flows():
         yield f"force by formulas {layout}", case | {"force": {"name": "guo", "value": waves}}
     yield from coupled(D3Q19)
     yield from at_blocks(D3Q19)
+    yield from behind_sponges(D3Q19)
     case = tables("D3Q19", D3Q19, "periodic", "ab")
     start = case["initial"] | {"non_equilibrium": True, "iterate": 20}
     yield "initial state", case | {"initial": start}
@@ -142,6 +143,18 @@ def at_blocks(size):
         wall = {"name": "wall_model", "law": "spalding"}
         case = tables("D3Q19", size, "ball", layout)
         yield f"wall model at a body {layout}", case | {"body": [block | {"boundary": wall}]}
+
+
+def behind_sponges(size):
+    """(name, tables) of flows whose inlet starts with a ramp and whose outlet follows a sponge."""
+    inlet = {"name": "equilibrium", "where": ["z-"], "velocity": [0.01, 0, 0.04], "ramp": 30}
+    outlet = {"name": "characteristic", "where": ["z+"], "rho": 1.0, "relaxation": 0.01}
+    sponge = {"where": ["z+"], "thickness": 4, "viscosity": 0.1}
+    for layout in ("ab", "aa", "esopull", "moments", "indirect"):
+        case = tables("D3Q19", size, "ball", layout)
+        force = case["force"] | {"ramp": 20}
+        more = {"boundary": [inlet, outlet], "sponge": [sponge], "force": force}
+        yield f"sponge and ramps {layout}", case | more
 
 
 def coupled(size):

@@ -40,7 +40,8 @@ def test_parts(gpus, fewer, ranks, monkeypatch):
 def test_a_part_ends_at_its_limit(monkeypatch, tmp_path):
     """Also its children, which have no time to end by themselves."""
     tool = load("gpu_series", monkeypatch)
-    child = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; time.sleep(60)'])"
+    sleeps = "[sys.executable, '-c', 'import time; time.sleep(60)']"
+    child = f"import subprocess, sys; subprocess.run({sleeps})"
     part = tool.Part("flows", 0, ["-c", child], 60, "x.json")
     code, seconds = tool.seconds_of(part, [], tmp_path / "x.json", 0.5)
     assert code == 124

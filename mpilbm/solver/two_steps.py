@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from math import prod
 from typing import Any
 
-from mpilbm.backends.interfaces import CompiledKernel, Runner
+from mpilbm.backends.interfaces import CompiledKernel, Event, Runner
 from mpilbm.backends.tuning import SMALL, fastest_way
 from mpilbm.codegen.program import SHARE, WHOLE
 from mpilbm.halo import Exchange
@@ -115,6 +116,7 @@ class FaceWindow:
 
 GROUP = 4  # steps of two passes of two steps: from the first array to the second one and back
 EDGE_PLANES = 32  # of such a pass, which reads four planes more for each launch
+BESIDE = "edge"  # the stream of windows, whose kernels alone leave most of a device idle
 
 
 class TwoSteps:
@@ -130,9 +132,9 @@ class TwoSteps:
     each neighbour, which are exchanged after it, and before the first pass after single steps;
     there with solid shares. All ranks take such passes, or none (Solver.take_two_steps). The
     exchange before the first pass waits until the neighbours have reached theirs, so passes
-    alternate as in Plan.alternating. Before a pass, `windows` compute the cells near faces with
-    boundary lists from the same array; afterwards they overwrite these cells, in which a pass is
-    wrong.
+    alternate as in Plan.alternating. At the same time as a pass, `windows` compute the cells near
+    faces with boundary lists from the same array, in a stream of their own; afterwards they
+    overwrite these cells, in which a pass is wrong.
     """
 
     def __init__(
@@ -143,13 +145,33 @@ class TwoSteps:
         self._kernels = context.kernels[name], kernel
         given = [context.arguments(name, **fluid.numbers(), **fluid.arrays(k)) for k in range(2)]
         self._windows = windows
+        self._beside = context.device.stream(BESIDE)
+        self._done: Event | None = None  # recorded after the windows of a pass
         self._launches = [
-            in_turn(kernel.bind(**arguments), *(window.scatter(k) for window in windows))
+            in_turn(kernel.bind(**arguments), *self._scatters(k))
             for k, arguments in enumerate(given)
         ]
         self._passes: list[Pass] = []  # set by connect(), with the exchange before the first one
         self._before = Exchange()
         self._last: int | None = None  # the steps that were done after the last pass
+
+    def _scatters(self, k: int) -> list[Runner]:
+        """What follows the pass that reads array k: windows overwrite their cells."""
+
+        def wait(stream: Any, begin: int, end: int, stride: int = 1) -> None:
+            assert self._done, "windows are enqueued before the pass"
+            stream.wait(self._done)
+
+        found = [window.scatter(k) for window in self._windows]
+        return [wait, *found] if found else []
+
+    def _run_windows(self, run: Callable[[FaceWindow], None]) -> None:
+        """Enqueue the windows of a pass, after the work in the bulk stream."""
+        if self._windows:
+            self._beside.wait(self._context.bulk.record())
+            for window in self._windows:
+                run(window)
+            self._done = self._beside.record()
 
     @classmethod
     def of(cls, fluids: Sequence[Populations], work: Sequence[StepWork]) -> "TwoSteps | None":
@@ -176,7 +198,7 @@ class TwoSteps:
         if grid.ghost < ghost_planes(case, slab) or not covered(windows, lists, shape):
             return None
         kernel = context.device.two_steps(context.kernels, grid)
-        inner = [context.of_window(window) for window in windows] if kernel else []
+        inner = [context.of_window(each, BESIDE) for each in windows] if kernel else []
         known = [each for each in inner if each is not None]
         if kernel is None or len(known) < len(windows):
             return None
@@ -193,8 +215,7 @@ class TwoSteps:
 
         def two() -> None:
             for k in range(GROUP // 2):
-                for window in self._windows:
-                    window.compute(k)
+                self._run_windows(partial(FaceWindow.compute, k=k))
                 self._launches[k](context.bulk, *context.grid.interior)
 
         tiles = [kernel.resources() for kernel in self._kernels]
@@ -240,8 +261,8 @@ class TwoSteps:
     def enqueue(self, steps: int) -> None:
         """Enqueue so many steps, a multiple of GROUP, from an even step on."""
         for k in range(steps // 2):
-            for window in self._windows:
-                window.run(k % 2, self._context.clock.steps + 2 * k)
+            done = self._context.clock.steps + 2 * k
+            self._run_windows(partial(FaceWindow.run, k=k % 2, steps=done))
             self._passes[k % 2].run()
 
     def ended(self, steps: int) -> None:

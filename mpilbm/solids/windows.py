@@ -226,23 +226,33 @@ def _depth(case: Case, face: str, axis: int) -> int:
     """Number of cells of a window at a face, 0 without lists there.
 
     In the second step a boundary reads cells `inward`, and the populations that arrive there from
-    the cells next to them. The first step has computed these if they are not at the cut. Along x it
-    is even: a thread of the sweep may have two cells.
+    the cells next to them. The first step has computed these if they are not at the cut. Where the
+    cells inwards are beside mirrors, they are listed too (box_walls.without), so one more cell has
+    other bits after a pass. Along x it is even: a thread of the sweep may have two cells.
     """
     inward = [each.capabilities.inward for each in with_lists(case) if face in each.where]
     if not inward:
         return 0
-    depth = max(2 * REACH, max(inward) + REACH + 1)
+    beside = max(inward) > 0 and any(each.mirrors for each in case.boundaries)
+    depth = max(2 * REACH, max(inward) + REACH + 1 + beside)
     return depth + depth % 2 * (axis == 2)
 
 
-def covered(windows: Sequence[Window], lists: Sequence[EntryList], shape: Shape) -> bool:
+def covered(
+    windows: Sequence[Window], lists: Sequence[EntryList], shape: Shape, reflecting: frozenset[int]
+) -> bool:
     """Whether all entries lie at faces that windows have, so that these compute their cells.
 
-    Entries of mirrors do not count: the kernel computes these cells, unless others are there, too.
+    Entries of owners that the kernel applies do not count: of mirrors and half-way walls at faces,
+    and of bodies, of which `reflecting` has the places. They remain beside entries of others.
     """
-    for each in (one for one in lists if not all(owner.boundary.mirrors for owner in one.owners)):
-        at, found = np.unravel_index(each.cells, shape), np.zeros(each.cells.size, bool)
+    for each in lists:
+        listed = [
+            not (applied(owner.boundary) if owner.body is None else owner.place in reflecting)
+            for owner in each.owners
+        ]
+        cells = each.cells[np.array(listed, bool)[each.member]]
+        at, found = np.unravel_index(cells, shape), np.zeros(cells.size, bool)
         for window in windows:
             place = at[window.axis]
             found |= (place == 0) & (window.lower > 0)

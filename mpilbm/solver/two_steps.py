@@ -195,7 +195,11 @@ class TwoSteps:
             return None
         windows, lists = windows_of(case, slab) or (), context.geometry.lists
         shape = slab.planes, *slab.shape[1:]
-        if grid.ghost < ghost_planes(case, slab) or not covered(windows, lists, shape):
+        walls = context.body_walls
+        reflecting = walls.owners if walls else frozenset()
+        if grid.ghost < ghost_planes(case, slab):
+            return None
+        if not covered(windows, lists, shape, reflecting):
             return None
         kernel = context.device.two_steps(context.kernels, grid)
         inner = [context.of_window(each, BESIDE) for each in windows] if kernel else []

@@ -79,7 +79,7 @@ def _image(messages: Messages, i: int, faces: tuple[int, ...]) -> str:
 
 
 def folded(parts: Parts, mirrors: Collection[int]) -> list[str]:
-    """C lines that add to the sums `to` what enters a cell through mirrors across planes."""
+    """C lines that add the incoming populations of mirrors across planes to the sums `to`."""
     lattice, lines = parts.lattice, []
     for face in (face for face in range(SIDES, len(FACES)) if face in mirrors):
         step = FACES[face][1]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mpilbm.backends import Device
 from mpilbm.backends.interfaces import Array, CompiledKernel, Launch, Runner, Stream
 from mpilbm.case.case import Case
-from mpilbm.codegen.program import MOTION, MOVED, OF, RESTING, SHARE, Program
+from mpilbm.codegen.program import CURSORS, MOTION, MOTIONS, MOVED, OF, RESTING, SHARE, Program
 from mpilbm.codegen.scalar_numbers import (
     MATERIAL,
     buoyancy_numbers,
@@ -27,12 +27,11 @@ from mpilbm.model.case import BoundedLattice
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries import Condition
 from mpilbm.physics.lattices import Lattice
-from mpilbm.physics.motions import moving
 from mpilbm.solids.body_walls import BodyWalls
 from mpilbm.solids.box_walls import BoxWalls, without
 from mpilbm.solids.build import Geometry
 from mpilbm.solids.entry_list import EntryList
-from mpilbm.solids.moving_bodies import MovingBody
+from mpilbm.solids.moving_bodies import AHEAD, MovingBody
 from mpilbm.solids.moving_bodies import table as motion_table
 from mpilbm.solids.shares import shares_beside
 from mpilbm.solids.windows import Window
@@ -167,10 +166,8 @@ class SlabContext:
 
     @property
     def timed(self) -> bool:
-        """Whether forces or values of boundaries depend on time, or bodies move."""
+        """Whether forces or values of boundaries depend on time."""
         case = self.case
-        if moving(case):
-            return True
         boundaries: list[Condition] = [*case.boundaries, *(body.boundary for body in case.bodies)]
         for scalar in case.scalars:
             boundaries += [*scalar.boundaries, *scalar.bodies]
@@ -253,7 +250,9 @@ def share_tables(
     found[SHARE] = device.upload(shares)
     if bodies := MovingBody.all(case):
         found[RESTING], found[MOVED] = device.upload(shares), device.upload(np.zeros_like(shares))
-        found[MOTION] = device.upload(motion_table(bodies, 0).ravel())
+        motion = motion_table(bodies, np.zeros(1)).ravel()
+        found[MOTION], found[MOTIONS] = device.upload(motion), device.upload(np.tile(motion, AHEAD))
+        found[CURSORS] = device.upload(np.zeros(motion.size, np.int32))
     return found
 
 

@@ -170,7 +170,7 @@ class StepWork:
         for lists in self.lists:
             lists.run(self.k)
         if self.moving:
-            self.moving.update(self.context.clock.steps + 1)
+            self.moving.enqueue()
         if self.context.force_field:
             self.context.force_field.update(self.context.clock.steps + 1)
         return tuple(event for one in self.passes for event in one.run(timed, followed))

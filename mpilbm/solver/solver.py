@@ -146,6 +146,8 @@ class Solver:
 
     def step(self) -> None:
         """Enqueue one time step: the boundary lists, then each pass with its halo exchange."""
+        if self.moving:
+            self.moving.prepare(self.steps, 1)
         work = self.work[self.steps % self.period]
         timed = self.times.begin(self.steps, work.waited)
         events = work.enqueue(timed)
@@ -178,8 +180,10 @@ class Solver:
     def _advance_together(self, steps: int) -> None:
         """Enqueue so many steps by one call."""
         two = self._two_steps_for(steps)
+        if self.moving:
+            self.moving.prepare(self.steps, steps)
         if two:
-            two.begin(self.steps)
+            two.begin(self.steps, steps)
         if self._recordable:
             seconds = self.recordings.play(steps, partial(self._enqueue, steps))
         else:
@@ -200,6 +204,8 @@ class Solver:
     def _recordable(self) -> bool:
         """Whether steps t and t + period enqueue the same on all ranks, without the host."""
         recordable = self.device.records and not self.context.timed
+        if self.moving:
+            recordable = recordable and self.moving.ahead
         return recordable and all(work.in_streams for work in self.work)
 
     def _two_steps_for(self, steps: int) -> TwoSteps | None:

@@ -145,9 +145,8 @@ class Model:
         at, F = self.macroscopic(kernel, f, self.half), self.force(kernel)
         (share, u_body), source = self._body_in(kernel), self.source(at, F)
         rates = self._local(f, at, source if self.half else None, rates, kernel.let)
-        return self.body.boundary.taken(
-            self._partial(f, at, F, (), rates, share, kernel.let, u_body)
-        )
+        cell = self._partial(f, at, F, (), rates, share, kernel.let, u_body)
+        return self.body.boundary.taken(cell)
 
     def collide_at(
         self,

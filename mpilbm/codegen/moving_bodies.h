@@ -1,6 +1,14 @@
 /* Bodies that move: the share of a cell that a body fills, and the velocity of the body there. A body has
    a row of numbers in `motion` (solids/moving_bodies.py); row 0 is that of a body at rest. */
 
+/* A kernel whose registers must suffice for the threads of so many blocks of a multiprocessor. */
+#if defined(__CUDACC__) && !defined(__HIP__)
+#define DENSE_KERNEL(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
+#else
+#define DENSE_KERNEL(threads, blocks) \
+  KERNEL(threads)
+#endif
+
 /* The difference of a coordinate from a centre, to the nearest image if `wrap`, the size of the box along a
    periodic axis, is not 0. */
 #define WRAPPED(type, name)                                                     \
@@ -24,9 +32,11 @@ INLINE Velocity velocity_in_body(GLOBAL const double* motion, int number, real x
   Velocity u = {R(0), R(0), R(0)};
   if (number) {
     GLOBAL const double* row = motion + ROW_OF(number);
+    const real whole = (real)row[BODY_WRAP + 2];
+    z += z < 0 ? whole : z > whole ? -whole : 0; /* ghost planes of a periodic axis */
     const real ox = wrapped_real(x - (real)row[BODY_CENTRE], (real)row[BODY_WRAP]);
     const real oy = wrapped_real(y - (real)row[BODY_CENTRE + 1], (real)row[BODY_WRAP + 1]);
-    const real oz = wrapped_real(z - (real)row[BODY_CENTRE + 2], (real)row[BODY_WRAP + 2]);
+    const real oz = wrapped_real(z - (real)row[BODY_CENTRE + 2], whole);
     const real wx = (real)row[BODY_SPIN], wy = (real)row[BODY_SPIN + 1], wz = (real)row[BODY_SPIN + 2];
     u.x = MAD(wy, oz, NMAD(wz, oy, (real)row[BODY_VELOCITY]));
     u.y = NMAD(wx, oz, MAD(wz, ox, (real)row[BODY_VELOCITY + 1]));

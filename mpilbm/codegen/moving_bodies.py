@@ -81,9 +81,8 @@ def next_kernel() -> KernelText:
     """Copy the numbers of the next time, of which each has a cursor of its own."""
     kernel = KernelText(NEXT, "entries", "motion = motions[cursor], cursor = cursor + 1")
     kernel.declare(**{MOTION: "double*", MOTIONS: "double*", CURSORS: "int32*", "numbers": "int"})
-    kernel.do(
-        f"{MOTION}[entry] = {MOTIONS}[{CURSORS}[entry] * (int64)numbers + entry];", writes=MOTION
-    )
+    following = f"{MOTIONS}[{CURSORS}[entry] * (int64)numbers + entry]"
+    kernel.do(f"{MOTION}[entry] = {following};", writes=MOTION)
     kernel.do(f"{CURSORS}[entry] += 1;", writes=CURSORS)
     return kernel
 

@@ -15,8 +15,8 @@ from mpilbm.solids import Flags, Floats
 from mpilbm.solids.rigid_shape import RigidShape
 
 JUMP = 0.1  # cells in a step beyond those of the velocity
-# Cells around a body that its kernel computes: half of a cell's diagonal, in which shares are not 0, and the
-# less than two cells by which the body has moved since the kernel of the step before the last one.
+# Cells around a body that its kernel computes: half of a cell's diagonal, where shares are not 0,
+# and less than two cells by which the body has moved in two steps, see MovingBodies.
 MARGIN = 2.87
 AHEAD = 128  # times of which the motion is computed together
 MOST_TIMES = 2**18  # times at which a path is computed
@@ -239,7 +239,7 @@ def in_parts(times: Floats) -> list[Floats]:
 
 
 def table(bodies: tuple[MovingBody, ...], times: Floats) -> Floats:
-    """The arrays `motion` at n times in steps, (n, 1 + bodies, WIDTH); row 0 of each holds zeros."""
+    """The array `motion` at n times in steps, (n, 1 + bodies, WIDTH); row 0 of each is zero."""
     rows = [np.zeros((len(times), WIDTH)), *(body.rows(times) for body in bodies)]
     return np.stack(rows, axis=1)
 

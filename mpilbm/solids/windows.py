@@ -144,12 +144,13 @@ def with_lists(case: BoundedLattice) -> list[Condition]:
 def allows_windows(case: Case) -> bool:
     """Whether windows can supply the boundary lists of a case; True without lists.
 
-    No body moves or needs lists. No boundary keeps a state of its entries. Kernels compute
-    formulas from the place of a cell in the window, so none depends on a coordinate along which
-    there is a cut. Faces that are joined across the planes may belong to different ranks.
+    No body needs lists, and none moves beside faces with lists. No boundary keeps a state of its
+    entries. Kernels compute formulas from the place of a cell in the window, so none depends on a
+    coordinate along which there is a cut. Faces that are joined across the planes may belong to
+    different ranks.
     """
     listed, across = with_lists(case), AXES[case.dimensions - 1]
-    if moving(case) or len(case.bodies) > len({*in_cells(case), *reflecting(case)}):
+    if (listed and moving(case)) or len(case.bodies) > len({*in_cells(case), *reflecting(case)}):
         return False
     for each in listed:
         read = each.capabilities.behind

@@ -1,23 +1,69 @@
 """The shares and velocities of moving bodies on the device, at the time of each step."""
 
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from mpilbm.backends.interfaces import Runner
+import numpy as np
+
+from mpilbm.backends.interfaces import Array, Runner
 from mpilbm.codegen.program import (
     BETWEEN,
     CLEAR,
     CURSORS,
-    MOTION,
     MOTIONS,
     MOVE,
     NEXT,
-    RESTING,
+    SHARE,
 )
-from mpilbm.layouts.grid import Grid
-from mpilbm.solids.moving_bodies import AHEAD, MovingBody, require_continuous, table
+from mpilbm.layouts.grid import Grid, byte_grid
+from mpilbm.solids import Floats
+from mpilbm.solids.moving_bodies import AHEAD, WIDTH, MovingBody, require_continuous, table
 from mpilbm.solver.context import SlabContext
 from mpilbm.solver.timed_values import TimedArray
+
+
+@dataclass
+class Block:
+    """The arrays `motion` of the times `first` to `end` - 1, (AHEAD, numbers)."""
+
+    table: Floats
+    first: int = 0
+    end: int = 0
+
+
+class Motions:
+    """The motions of the times ahead on the device, which knows which one is the next.
+
+    ahead  whether they follow from the time alone
+    """
+
+    def __init__(self, context: SlabContext, bodies: tuple[MovingBody, ...], ahead: bool):
+        self._case, self._bodies, self._ahead = context.case, bodies, ahead
+        width = (1 + len(bodies)) * WIDTH
+        block = self._block = Block(np.zeros((AHEAD, width)))
+        queue, tables = (context.device, context.bulk), context.tables
+        self._table = TimedArray(*queue, tables[MOTIONS], lambda _: block.table)
+        self._cursors = TimedArray(
+            *queue, tables[CURSORS], lambda t: np.full(width, t - block.first, np.int32)
+        )
+        self._next: int | None = None  # the time of the next motion, if the device knows it
+
+    def provide(self, first: int, count: int) -> None:
+        """Let the motions of so many times follow one another, from `first` on. CaseError."""
+        block = self._block
+        if first < block.first or first + count > block.end:
+            begin, end = max(0, first - 1), first + count
+            if self._ahead:
+                end = max(end, min(begin + AHEAD, self._case.run.last + 1))
+            times = np.arange(begin, end, dtype=float)
+            times = times[: require_continuous(self._bodies, times, first + count - begin)]
+            known = table(self._bodies, times).reshape(len(times), -1)
+            block.table[: len(times)] = known
+            block.first, block.end, self._next = begin, begin + len(times), None
+            self._table.update(begin)
+        if self._next != first:
+            self._cursors.update(first)
+        self._next = first + count
 
 
 class MovingBodies:
@@ -33,7 +79,7 @@ class MovingBodies:
     stream             | copy | next motion, boxes, step | next motion, boxes, step | …  | copy |
     ```
 
-    The device knows which motion is the next one, so that steps can be recorded. A pass of two
+    Steps can be recorded, because the device knows which motion is the next one. A pass of two
     steps has arrays of its own for its first step, see BETWEEN.
 
     ahead  whether the motion follows from the time alone: steps can be enqueued ahead of it
@@ -42,22 +88,26 @@ class MovingBodies:
     def __init__(self, context: SlabContext):
         self._context, self.bodies = context, MovingBody.all(context.case)
         self.ahead = not any(body.motion.responds for body in self.bodies)
-        tables, queue = context.tables, (context.device, context.bulk)
-        self._motions = TimedArray(*queue, tables[MOTIONS], lambda t: self._table)
-        self._cursors = TimedArray(*queue, tables[CURSORS], self._places)
-        self._table, self._first, self._end = np.zeros(0), 0, 0  # motions of times first … end - 1
-        self._next: int | None = None  # the time of the next motion, if the device knows it
+        self._width = (1 + len(self.bodies)) * WIDTH
+        tables = context.tables
+        self._motions = Motions(context, self.bodies, self.ahead)
         self._launches = self._bound({})
-        between = {name: tables[other] for name, other in BETWEEN.items() if other in tables}
-        self._launches_between = self._bound(between) if between else []
+        self._launches_between: list[tuple[Runner, int]] = []
+        if tables.get(BETWEEN[SHARE], tables[SHARE]) is not tables[SHARE]:
+            self._launches_between = self._bound(self._between)
         self._t: int | None = None  # the time of the arrays
         self._t_between: int | None = None  # that of the arrays between the steps of a pass
         self.update(context.clock.steps)
 
-    def _bound(self, arrays: dict) -> list[tuple[Runner, int]]:
+    @property
+    def _between(self) -> dict[str, Array | int]:
+        """The arrays between the steps of a pass, in place of those after it."""
+        return {name: self._context.tables[other] for name, other in BETWEEN.items()}
+
+    def _bound(self, arrays: Mapping[str, Array | int]) -> list[tuple[Runner, int]]:
         """The launches that compute the arrays of the next time, and their numbers of entries."""
         context, numbers = self._context, {"movers": len(self.bodies)}
-        width = context.tables[MOTION].size
+        width = self._width
         found: list[tuple[Runner, int]] = [(context.bind(NEXT, numbers=width, **arrays), width)]
         for k, body in enumerate(self.bodies, 1):
             for planes in self._planes():
@@ -78,13 +128,13 @@ class MovingBodies:
             return [{"end_plane": end, "below": below}]
         turns = [0]
         if slab.periodic:
-            turns += [-n] * (slab.begin < ghost) + [n] * (slab.end + ghost > n)
+            turns += [n] * (slab.begin < ghost) + [-n] * (slab.end + ghost > n)
         return [{"first": 0, "end_plane": end + ghost, "below": below + turn} for turn in turns]
 
     def prepare(self, t: int, steps: int) -> None:
         """Provide the motions of so many steps from t on, which follow. Raises CaseError."""
         self.update(t)
-        self._provide(t + 1, steps)
+        self._motions.provide(t + 1, steps)
         self._t = t + steps
 
     def enqueue(self) -> None:
@@ -92,15 +142,14 @@ class MovingBodies:
         self._run(self._launches)
 
     def enqueue_pair(self) -> None:
-        """As two calls of `enqueue`; those of the first time are in the arrays between the steps."""
+        """As two calls of `enqueue`; the first one has the arrays between the steps of a pass."""
         self._run(self._launches_between)
         self._run(self._launches)
 
     def begin_pairs(self, t: int, steps: int) -> None:
         """Call it before `enqueue_pair` for so many steps from t on."""
         if self._t_between != t - 1:
-            tables = self._context.tables
-            self._clear({name: tables[other] for name, other in BETWEEN.items()})
+            self._clear(self._between)
         self._t_between = t + steps - 1
 
     def update(self, t: int) -> None:
@@ -110,35 +159,17 @@ class MovingBodies:
             return
         if self._t is None or abs(t - self._t) > 1:
             self._clear({})
-        self._provide(t, 1)
+        self._motions.provide(t, 1)
         self.enqueue()
         self._t = t
-
-    def _provide(self, first: int, count: int) -> None:
-        """Let the motions of so many times follow one another, from `first` on."""
-        if first < self._first or first + count > self._end:
-            begin, last = max(0, first - 1), self._context.case.run.last
-            end = max(min(begin + AHEAD, last + 1), first + count) if self.ahead else first + count
-            times = np.arange(begin, end, dtype=float)
-            times = times[: require_continuous(self.bodies, times, first + count - begin)]
-            self._table = np.zeros((AHEAD, self._context.tables[MOTION].size))
-            self._table[: len(times)] = table(self.bodies, times).reshape(len(times), -1)
-            self._first, self._end, self._next = begin, begin + len(times), None
-            self._motions.update(begin)
-        if self._next != first:
-            self._cursors.update(first)
-        self._next = first + count
-
-    def _places(self, t: float) -> NDArray[np.int32]:
-        """The cursors at which the next motion is that of time t."""
-        return np.full(self._context.tables[CURSORS].size, t - self._first, np.int32)
 
     def _run(self, launches: list[tuple[Runner, int]]) -> None:
         for launch, count in launches:
             launch(self._context.bulk, 0, count)
 
-    def _clear(self, arrays: dict) -> None:
+    def _clear(self, arrays: Mapping[str, Array | int]) -> None:
         """Set the shares to those of bodies at rest."""
         context = self._context
         assert isinstance(context.grid, Grid), "other layouts refuse bodies that act in cells"
-        context.bind(CLEAR, **arrays)(context.bulk, 0, context.tables[RESTING].size)
+        cells = byte_grid(SHARE, context.grid).count
+        context.bind(CLEAR, **arrays)(context.bulk, 0, cells)

@@ -147,7 +147,7 @@ class MovingBody:
         }
         found = np.empty((len(times), WIDTH))
         for name, count in FIELDS.items():
-            found[:, PLACES[name] : PLACES[name] + count] = given[name]
+            found[:, PLACES[name] : PLACES[name] + count] = np.asarray(given[name], float)
         return found
 
     def momentum(self, t: float) -> tuple[Floats, Floats]:

@@ -125,8 +125,9 @@ class SlabContext:
         for k in range(len(case.scalars)):
             tables |= memory_plan.scalar_grid(case, k, slab).arguments()
         tables |= material_tables(case, geometry, grid, device, program.compute)
-        pairs = allows_two_steps(case, slab) and isinstance(grid, Grid) and moving(case)
-        pairs = pairs and device.two_steps(kernels, grid) is not None
+        pairs = False
+        if moving(case) and isinstance(grid, Grid) and allows_two_steps(case, slab):
+            pairs = device.two_steps(kernels, grid) is not None
         tables |= share_tables(case, geometry, grid, device, slab, pairs)
         numbers = case.coupling.numbers(case) if case.coupling else {}
         numbers |= buoyancy_numbers(case)
@@ -272,7 +273,8 @@ def share_tables(
         motion = motion_table(bodies, np.zeros(1)).ravel()
         found[MOTION], found[MOTIONS] = device.upload(motion), device.upload(np.tile(motion, AHEAD))
         found[CURSORS] = device.upload(np.zeros(motion.size, np.int32))
-        begin = {MOTION: motion, SHARE: shares, MOVED: np.zeros_like(shares)}
+        begin: dict[str, NDArray[Any]] = {MOTION: motion, SHARE: shares}
+        begin[MOVED] = np.zeros_like(shares)
         for name, between in BETWEEN.items() if case.layout.sweep else ():
             found[between] = device.upload(begin[name]) if pairs else found[name]
     return found

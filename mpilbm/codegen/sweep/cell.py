@@ -212,7 +212,8 @@ def _leaving(model: Model, let: Let) -> list[Expression]:
     rates: Rates = {name: symbol(name) for name in model.collision.arguments(1.0, lattice)}
     if model.nu is not None:
         rates = model.rates_at(rates, symbol("nu"), let)
-    share, slip, u_body = symbol("share") if model.body else None, [], ()
+    share, slip = symbol("share") if model.body else None, []
+    u_body: list[Expression] = []
     if model.body and model.body.moves:
         slip = [symbol(f"slip_{a}") for a in axes]
         u_body = [unit * (symbol(f"u_{a}") + s) for a, s in zip(axes, slip, strict=True)]

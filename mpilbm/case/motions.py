@@ -58,10 +58,10 @@ def _path_problems(body: MovingBody, key: str) -> Iterator[str]:
     case, shape = body.case, body.shape
     for a in range(case.dimensions):
         n, periodic = body.size[a], body.periods[a] > 0
-        if periodic and a not in shape.endless and body.sides[a] > n:
+        if periodic and a not in shape.endless and body.least_period > n:
             yield (
-                f"{key}.shape: a kernel computes {body.sides[a]} cells along {'xyz'[a]} around "
-                f"the body, the periodic box has {n}; use a longer box"
+                f"{key}.shape: with the cells around it the body takes {body.least_period} cells "
+                f"along {'xyz'[a]}, the periodic box has {n}; use a longer box"
             )
             return
     path = Path.of(body)

@@ -11,8 +11,8 @@ from mpilbm.codegen.values import Index, KernelValues, centre
 from mpilbm.core.formulas.values import CellValue
 from mpilbm.layouts import HERE, AnyGrid, Place
 from mpilbm.layouts.grid import Grid, byte_grid
-from mpilbm.model.expressions import Expression, Populations
-from mpilbm.physics.algebra import moments_of, populations
+from mpilbm.model.expressions import Expression, Let, Populations, Vector
+from mpilbm.physics.algebra import expanded, moments_of, populations
 from mpilbm.physics.boundaries import Condition
 from mpilbm.physics.collisions import Collision
 from mpilbm.physics.lattices import Lattice
@@ -124,23 +124,13 @@ class CellBody:
         axes = "xyz"[: lattice.D]
         if not self.moves:
             return [0] * lattice.D
-        of = self._row(kernel)
-        r = dict(zip(axes, self.offsets(kernel, lattice), strict=True))
-        turning = "xyz" if lattice.D == 3 else "z"
-        w = {
-            a: kernel.load(f"spin_{a}", f"(real){of}[BODY_SPIN + {'xyz'.index(a)}]")
-            for a in turning
-        }
-        found = []
-        for k, axis in enumerate(axes):
-            u = kernel.load(f"centre_u_{axis}", f"(real){of}[BODY_VELOCITY + {k}]")
-            b, c = "xyz"[(k + 1) % 3], "xyz"[(k + 2) % 3]
-            if b in w and c in r:
-                u = u + w[b] * r[c]
-            if c in w and b in r:
-                u = u - w[c] * r[b]
-            found.append(kernel.let(f"u_body_{axis}", u))
-        return found
+        of = f"in_body{kernel.end}"
+        if symbol(f"u_body_x{kernel.end}") not in kernel.loads:
+            kernel.argument(MOTION, "double*")
+            at = [centre(index(kernel, axis, lattice)(kernel.cell)) for axis in axes]
+            place = ", ".join([self.number(kernel), *at, *["R(0)"] * (3 - lattice.D)])
+            kernel.do(f"const Velocity {of} = velocity_in_body({MOTION}, {place});")
+        return [kernel.load(f"u_body_{axis}", f"{of}.{axis}") for axis in axes]
 
     def offsets(self, kernel: KernelValues, lattice: Lattice) -> list[Expression]:
         """The offset of the kernel's cell from the centre of its body."""
@@ -163,15 +153,27 @@ def share_text(stored: str) -> str:
 
 
 def beyond_equilibrium(
-    collision: Collision, lattice: Lattice, f: Populations, feq: Populations, moves: bool = False
+    collision: Collision,
+    lattice: Lattice,
+    f: Populations,
+    feq: Populations,
+    let: Let,
+    lack: Vector | None = None,
 ) -> list[Expression]:
     """f - feq; of a collision without moments above the second order, its moments up to these.
 
-    Also in bodies that move: there nothing damps higher moments, and they grew in those that turn
-    (a disc of radius 24 with `trt` or `bgk` at tau = 0.6 after 5000 steps).
+    Also in bodies that move, with `lack`, the momentum of f - feq: there nothing damps higher
+    moments, and they grew in those that turn (a disc of radius 24 with `trt` or `bgk` at tau = 0.6
+    after 5000 steps). `let` names the moments there: a kernel that writes them out for each
+    population takes twice as many registers.
     """
     left = [a - b for a, b in zip(f, feq, strict=True)]
-    if not (collision.second_order or moves):
+    if lack is not None:
+        of_f, of_feq = (moments_of(lattice, each)[2] for each in (f, feq))
+        each = enumerate(zip(of_f, of_feq, strict=True))
+        second = [let(f"beyond_{k}", a - expanded(b)) for k, (a, b) in each]
+        return populations(lattice, 0, lack, second)
+    if not collision.second_order:
         return left
     _, momentum, second = moments_of(lattice, left)
     return populations(lattice, 0, momentum, second)

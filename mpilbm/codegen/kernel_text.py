@@ -118,12 +118,14 @@ class KernelText(KernelValues):
         title = "\n   ".join(line.strip() for line in self.equations.strip().splitlines())
         line = f"{self.line_parameters} " if self.lines() else ""
         faces = "FACES_PARAMETER " if self.exchanges else ""
+        threads = THREADS[self.over]
+        kernel = f"DENSE_KERNEL({threads}, {self.blocks})" if self.blocks else f"KERNEL({threads})"
         return (
             f"/* {title} */\n"
             f"INLINE void {self.name}_at({line}{HEAD[self.over]}, {declared})\n{{\n{body}\n}}\n"
             f"{self.functions(declared)}"
             f"#define PASSED {', '.join(map(self._passed, names))}\n"
-            f"KERNEL({THREADS[self.over]}) {self.name}"
+            f"{kernel} {self.name}"
             f"({faces}int64 begin, int64 end, int64 stride, {given})\n"
             f"{{\n  {self.driver()}\n}}\n#undef PASSED\n"
         )

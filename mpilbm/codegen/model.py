@@ -147,7 +147,8 @@ class Model:
         at, F = self.macroscopic(kernel, f, self.half), self.force(kernel)
         (share, u_body), source = self._body_in(kernel), self.source(at, F)
         rates = self._local(f, at, source if self.half else None, rates, kernel.let)
-        return self.body.boundary.taken(self._partial(f, at, (), rates, share, kernel.let, u_body))
+        cell = self._partial(f, at, F, (), rates, share, kernel.let, u_body)
+        return self.body.boundary.taken(cell)
 
     def collide_at(
         self,
@@ -169,7 +170,7 @@ class Model:
         rates = self._local(f, at, inside, rates, let)
         f_star = self.collision.collide(self.lattice, f, *at, inside, rates, let)
         if self.body and share is not None:
-            cell = self._partial(f, at, f_star, rates, share, let, u_body)
+            cell = self._partial(f, at, F, f_star, rates, share, let, u_body)
             f_star = self.body.boundary.collided(cell)
         return f_star if self.half or source is None else _sum(f_star, source)
 
@@ -177,23 +178,28 @@ class Model:
         self,
         f: Populations,
         at: Macroscopic,
+        F: Vector,
         collided: Populations,
         rates: Rates,
         share: Expression,
         let: Let,
         u_body: Vector = (),
     ) -> PartialCell:
-        """The cell as its boundary sees it, of which a body fills a share."""
+        """The cell as its boundary sees it, of which a body fills a share.
+
+        The momentum of f - feq is -F/2 if the velocity includes half of the force.
+        """
         collision, lattice = self.collision, self.lattice
         mass = 1 / collision.velocity([1], at.rho)[0]
         feq, moves = collision.feq(lattice, *at), self.body is not None and self.body.moves
+        lack = [-self.half * F_a / 2 for F_a in F] if moves else None
         return PartialCell(
             lattice=lattice,
             share=share,
             omega=collision.stress_rate(rates),
             u=at.u,
             u_body=u_body or [0] * lattice.D,
-            beyond=beyond_equilibrium(collision, lattice, f, feq, moves),
+            beyond=beyond_equilibrium(collision, lattice, f, feq, let, lack),
             collided=collided,
             feq=lambda u: collision.feq(lattice, at.density, at.rho, u),
             momentum=lambda u: [mass * u_a for u_a in u],

@@ -1,6 +1,14 @@
 /* Bodies that move: the share of a cell that a body fills, and the velocity of the body there. A body has
    a row of numbers in `motion` (solids/moving_bodies.py); row 0 is that of a body at rest. */
 
+/* A kernel whose registers must suffice for the threads of so many blocks of a multiprocessor. */
+#if defined(__CUDACC__) && !defined(__HIP__)
+#define DENSE_KERNEL(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
+#else
+#define DENSE_KERNEL(threads, blocks) \
+  KERNEL(threads)
+#endif
+
 /* The difference of a coordinate from a centre, to the nearest image if `wrap`, the size of the box along a
    periodic axis, is not 0. */
 #define WRAPPED(type, name)                                                     \
@@ -15,6 +23,27 @@ WRAPPED(real, wrapped_real)
 #else
 WRAPPED(double, wrapped_double)
 #endif
+
+/* The velocity of body `number` at a point; 0 without a body. Few cells are in bodies, so the branch spares most
+   of them the numbers of the body. */
+typedef struct { real x, y, z; } Velocity;
+INLINE Velocity velocity_in_body(GLOBAL const double* motion, int number, real x, real y, real z)
+{
+  Velocity u = {R(0), R(0), R(0)};
+  if (number) {
+    GLOBAL const double* row = motion + ROW_OF(number);
+    const real whole = (real)row[BODY_WRAP + 2];
+    z += z < 0 ? whole : z > whole ? -whole : 0; /* ghost planes of a periodic axis */
+    const real ox = wrapped_real(x - (real)row[BODY_CENTRE], (real)row[BODY_WRAP]);
+    const real oy = wrapped_real(y - (real)row[BODY_CENTRE + 1], (real)row[BODY_WRAP + 1]);
+    const real oz = wrapped_real(z - (real)row[BODY_CENTRE + 2], whole);
+    const real wx = (real)row[BODY_SPIN], wy = (real)row[BODY_SPIN + 1], wz = (real)row[BODY_SPIN + 2];
+    u.x = MAD(wy, oz, NMAD(wz, oy, (real)row[BODY_VELOCITY]));
+    u.y = NMAD(wx, oz, MAD(wz, ox, (real)row[BODY_VELOCITY + 1]));
+    u.z = MAD(wx, oy, NMAD(wy, ox, (real)row[BODY_VELOCITY + 2]));
+  }
+  return u;
+}
 
 INLINE double size_of(double n) { return n < 0 ? (-n < SMALL_NORMAL ? 0 : -n) : (n < SMALL_NORMAL ? 0 : n); }
 
@@ -51,13 +80,15 @@ INLINE double share_of_body(GLOBAL const double* row, double x, double y, double
                        wrapped_double(y - row[BODY_CENTRE + 1], row[BODY_WRAP + 1]),
                        wrapped_double(z - row[BODY_CENTRE + 2], row[BODY_WRAP + 2])};
   double q[3], far = 0, share = 1, squares = 0;
-  for (int a = 0; a < 3; a++) {
-    q[a] = R[a] * r[0] + R[3 + a] * r[1] + R[6 + a] * r[2];
-    if (row[BODY_BOUNDED + a] > 0) squares += q[a] * q[a];
-    if (row[BODY_ROUND + a] > 0) far += q[a] * q[a];
-  }
+  /* Bodies turn about the axes along which they are infinite: the other axes have the same squares in both frames. */
+  for (int a = 0; a < 3; a++)
+    if (row[BODY_BOUNDED + a] > 0) squares += r[a] * r[a];
   if (squares > row[BODY_REACH_SQUARED]) return 0;
   if (squares < row[BODY_CORE_SQUARED]) return 1;
+  for (int a = 0; a < 3; a++) {
+    q[a] = R[a] * r[0] + R[3 + a] * r[1] + R[6 + a] * r[2];
+    if (row[BODY_ROUND + a] > 0) far += q[a] * q[a];
+  }
   if (row[BODY_RADIUS] > 0) {
     far = sqrt(far);
     const double over = far > SMALL_NORMAL ? far : SMALL_NORMAL;

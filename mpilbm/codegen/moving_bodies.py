@@ -7,7 +7,19 @@ from pathlib import Path
 from mpilbm.codegen.forces import CellForceText
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FluidKernels
-from mpilbm.codegen.program import MOTION, MOVE, MOVED, MOVED_CELLS, MOVER, RESTING, SHARE
+from mpilbm.codegen.program import (
+    CLEAR,
+    CURSORS,
+    MOTION,
+    MOTIONS,
+    MOVE,
+    MOVED,
+    MOVED_CELLS,
+    MOVER,
+    NEXT,
+    RESTING,
+    SHARE,
+)
 from mpilbm.layouts import HERE
 from mpilbm.model.expressions import Expression
 from mpilbm.solids.moving_bodies import PLACES, WIDTH
@@ -28,7 +40,8 @@ if (x < 0 || x >= nx || row < 0 || row >= rows || plane < first || plane >= end_
 for (int k = 1; k < {mover}; k++)
   if (around_body(motion + ROW_OF(k), at[0], at[1], at[2])) return;
 const int64 place = {place};
-float total = (float)({resting}[place] / (double)WHOLE_SHARE), largest = total;
+const int rests = {resting}[place];
+float total = rests ? (float)(rests / (double)WHOLE_SHARE) : 0, largest = total;
 int body = 0;
 for (int k = 1; k <= movers; k++) {{
   const float filled = (float)share_of_body(motion + ROW_OF(k), at[0] + 0.5, at[1] + 0.5, {z});
@@ -61,6 +74,25 @@ def move_kernel(fluid: FluidKernels) -> KernelText:
     given |= {"z": "0" if flat else "at[2] + 0.5", "place": body.grid.address(0, HERE)}
     kernel.written |= {SHARE, MOVED}
     kernel.do(PLACE.format(**given).replace("{", "{{").replace("}", "}}"))
+    return kernel
+
+
+def next_kernel() -> KernelText:
+    """Copy the numbers of the next time, of which each has a cursor of its own."""
+    kernel = KernelText(NEXT, "entries", "motion = motions[cursor], cursor = cursor + 1")
+    kernel.declare(**{MOTION: "double*", MOTIONS: "double*", CURSORS: "int32*", "numbers": "int"})
+    following = f"{MOTIONS}[{CURSORS}[entry] * (int64)numbers + entry]"
+    kernel.do(f"{MOTION}[entry] = {following};", writes=MOTION)
+    kernel.do(f"{CURSORS}[entry] += 1;", writes=CURSORS)
+    return kernel
+
+
+def clear_kernel() -> KernelText:
+    """Leave the shares of bodies at rest alone."""
+    kernel = KernelText(CLEAR, "entries", "share of each cell = at rest")
+    kernel.declare(**dict.fromkeys((SHARE, MOVED, RESTING), "uint8*"))
+    kernel.do(f"{SHARE}[entry] = {RESTING}[entry];", writes=SHARE)
+    kernel.do(f"{MOVED}[entry] = 0;", writes=MOVED)
     return kernel
 
 

@@ -19,7 +19,13 @@ SHARE = "solid_share"  # the array with the share of each cell that is solid, in
 MOVED = "solid_body"  # the array with the number of the moving body in each cell, or 0
 RESTING = "solid_at_rest"  # the array with the share of each cell in bodies at rest
 MOTION = "motion"  # the array with the numbers of the moving bodies, see solids/moving_bodies.py
+MOTIONS = "motions"  # the arrays `motion` of the steps ahead, one after another
+CURSORS = "cursors"  # for each number of `motion`, which of these is the next one
+NEXT = "next_motion"  # role of the kernel that copies the next of these to `motion`
 MOVE = "move_bodies"  # role of the kernel that computes the shares of moving bodies
+CLEAR = "clear_bodies"  # role of the kernel that leaves the shares of bodies at rest alone
+# of passes of two steps: the arrays at the time between the steps
+BETWEEN = {name: f"{name}_between" for name in (SHARE, MOVED, MOTION)}
 MOVER = "mover"  # the number of a moving body, from 1
 MOVED_CELLS = "moved_cells"  # role of the kernel of the forces on moving bodies
 

@@ -17,7 +17,13 @@ from mpilbm.codegen.forces import (
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FieldKernels, FluidKernels, Options
 from mpilbm.codegen.model import Model
-from mpilbm.codegen.moving_bodies import MovingForceText, move_kernel, moving_text
+from mpilbm.codegen.moving_bodies import (
+    MovingForceText,
+    clear_kernel,
+    move_kernel,
+    moving_text,
+    next_kernel,
+)
 from mpilbm.codegen.program import WHOLE, Program
 from mpilbm.codegen.scalar_kernels import CarryingDiagnostics, CarryingKernels, carrying_kernels
 from mpilbm.codegen.statistics import Samples
@@ -103,7 +109,7 @@ def _single(case: Case) -> tuple[list[KernelText], Model]:
         diagnostics = Diagnostics(kernels)
     texts = [*kernels.all(), *diagnostics.all(), *optional_kernels(case, diagnostics)]
     texts += window_copies(kernels) if has_windows(case) else []
-    texts += [move_kernel(kernels)] if moving(case) else []
+    texts += [next_kernel(), clear_kernel(), move_kernel(kernels)] if moving(case) else []
     for parity in range(case.layout.parities):
         texts += list_kernels(case, kernels, parity) + body_kernels(case, kernels, parity)
         if isinstance(kernels, CarryingKernels):

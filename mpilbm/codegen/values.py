@@ -112,6 +112,7 @@ class KernelValues:
         self.parity, self.phase = parity, phase
         self.fluid: int | None = None  # number of the coupled fluid that it belongs to
         self.optional = False  # whether only some runs use it
+        self.blocks = 0  # of a multiprocessor for whose threads registers must suffice; 0: any
         self._own = "" if unit == 1 else "_OWN"
         self.listed = over.startswith("node")  # cells are found in tables
         self.arguments: dict[str, str] = {}

@@ -33,7 +33,6 @@ from mpilbm.model.case import Case
 from mpilbm.model.expressions import Equations, Expression, Populations, Vector
 from mpilbm.physics.boundaries import in_cells
 from mpilbm.physics.lattices import Lattice
-from mpilbm.physics.motions import moving
 
 HERE: Offset = (0, 0, 0)
 
@@ -205,7 +204,7 @@ class Layout(Parameters):
     def sweeps(self, case: Case) -> bool:
         """Whether CUDA devices use the special kernel for the bulk of a case, see `sweep`."""
         forces = [fluid.force for fluid in case.fluids if fluid.force]
-        return self.sweep and not (moving(case) or any(force.by_cell for force in forces))
+        return self.sweep and not any(force.by_cell for force in forces)
 
     def problems(self, case: Case) -> list[str]:
         """Errors: the conflicts with a case, and the layouts that have none."""

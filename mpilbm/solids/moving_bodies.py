@@ -15,7 +15,10 @@ from mpilbm.solids import Flags, Floats
 from mpilbm.solids.rigid_shape import RigidShape
 
 JUMP = 0.1  # cells in a step beyond those of the velocity
-MARGIN = 2  # cells around a body that its kernel computes
+# Cells around a body that its kernel computes: half of a cell's diagonal, where shares are not 0,
+# and less than two cells by which the body has moved in two steps, see MovingBodies.
+MARGIN = 2.87
+AHEAD = 128  # times of which the motion is computed together
 MOST_TIMES = 2**18  # times at which a path is computed
 PART = 2**14  # of these, computed together
 
@@ -101,19 +104,25 @@ class MovingBody:
 
     @cached_property
     def sides(self) -> tuple[int, ...]:
-        """The size of the box of cells around the body, (3,)."""
+        """The size of the box of cells around the body, (3,); along periodic axes at most all."""
         across = ceil(2 * (self.shape.reach + MARGIN)) + 1
         whole = (*self.shape.endless, *range(self.case.dimensions, 3))
-        return tuple(n if a in whole else across for a, n in enumerate(self.size))
+        sides = enumerate(zip(self.size, self.periods, strict=True))
+        return tuple(n if a in whole or 0 < p < across else across for a, (n, p) in sides)
+
+    @property
+    def least_period(self) -> int:
+        """The cells between two images of the body along an axis, so that these do not meet."""
+        return ceil(2 * (self.shape.reach + 2)) + 1
 
     @property
     def cells(self) -> int:
         """The number of cells in this box."""
         return int(np.prod(self.sides))
 
-    def row(self, t: float) -> Floats:
-        """The numbers of the body after t steps, (WIDTH,)."""
-        placement, shape, D = self.placement(t), self.shape, self.case.dimensions
+    def rows(self, times: Floats) -> Floats:
+        """The numbers of the body at n times in steps, (n, WIDTH)."""
+        placement, shape, D = self.placement(times), self.shape, self.case.dimensions
         place = placement.of(self.middle)
         periods = np.where(self.periods > 0, self.periods, 1.0)
         centre = place - np.where(self.periods > 0, np.floor(place / periods) * periods, 0)
@@ -122,7 +131,7 @@ class MovingBody:
         round_count = len(shape.round_axes)
         given = {
             "wrap": self.periods,
-            "rotation": placement.rotation.ravel(),
+            "rotation": placement.rotation.reshape(-1, 9),
             "centre": centre,
             "velocity": placement.velocity_at(place),
             "spin": placement.spin,
@@ -136,7 +145,10 @@ class MovingBody:
             "reach_squared": [(shape.reach + 1) ** 2],
             "core_squared": [max(0.0, shape.thickness / 2 - 1) ** 2],
         }
-        return np.concatenate([np.asarray(given[name], float) for name in FIELDS])
+        found = np.empty((len(times), WIDTH))
+        for name, count in FIELDS.items():
+            found[:, PLACES[name] : PLACES[name] + count] = np.asarray(given[name], float)
+        return found
 
     def momentum(self, t: float) -> tuple[Floats, Floats]:
         """Momentum and angular momentum about its centre of a fluid of density 1 in the body."""
@@ -226,9 +238,10 @@ def in_parts(times: Floats) -> list[Floats]:
     return [times[k : k + PART] for k in range(0, len(times), PART)]
 
 
-def table(bodies: tuple[MovingBody, ...], t: float) -> Floats:
-    """The array `motion` after t steps, (1 + bodies, WIDTH); row 0 holds zeros."""
-    return np.stack([np.zeros(WIDTH), *(body.row(t) for body in bodies)])
+def table(bodies: tuple[MovingBody, ...], times: Floats) -> Floats:
+    """The array `motion` at n times in steps, (n, 1 + bodies, WIDTH); row 0 of each is zero."""
+    rows = [np.zeros((len(times), WIDTH)), *(body.rows(times) for body in bodies)]
+    return np.stack(rows, axis=1)
 
 
 def reachable_cells(case: Case, slab: Slab) -> list[Flags]:
@@ -247,26 +260,51 @@ def moved_by(centre: Floats, rotation: Floats, reach: float) -> Floats:
     return found
 
 
-def require_continuous(body: MovingBody, t: float, before: float | None) -> None:
-    """CaseError if the place after t steps is not finite, or is not that to which the body moves.
+def continuous(body: MovingBody, times: Floats) -> tuple[int, str]:
+    """How many of the times, from the first on, have places to which the body moves; what is wrong
+    at the next one, or "".
 
-    The centre moves by less than a cell in a step, and the surface by at most JUMP more than its
-    velocity gives. before: the time of the neighbouring step, or None.
+    times: steps one after another, (n,). The centre moves by less than a cell in a step, and the
+    surface by at most JUMP more than its velocity gives; all places are finite.
     """
-    at = body.placement(np.array([t if before is None else before, t]))
-    centre = at.of(body.middle)
-    step = float(np.abs(np.diff(centre, axis=0)).max())
-    moved = float(moved_by(centre, at.rotation, body.shape.reach)[0])
-    if np.isfinite(centre).all() and step < body.fastest:
-        allowed, step = float(body.surface_speed(at).max()) + JUMP, moved
-        if moved <= allowed:
-            return
-    else:
-        allowed = body.fastest
-    label = body.case.bodies[body.number].label
-    found = f"{step:.3g} cells in a step" if np.isfinite(step) else "a place that is not finite"
-    raise CaseError(
-        f"found {found} at step {t:g}; allowed: below {allowed:.3g}; change the formula",
-        f"body.{label}.motion",
-        body.case.path,
-    )
+    with np.errstate(all="ignore"):
+        at = body.placement(times)
+        centre = at.of(body.middle)
+        step = np.abs(np.diff(centre, axis=0)).max(axis=1)
+        moved = moved_by(centre, at.rotation, body.shape.reach)
+        speed = body.surface_speed(at)
+        allowed = np.maximum(speed[1:], speed[:-1]) + JUMP
+        slow = np.isfinite(centre[1:]).all(axis=1) & (step < body.fastest)
+        good = np.append(np.isfinite(centre[0]).all(), slow & (moved <= allowed))
+    if good.all():
+        return len(times), ""
+    k = int(np.argmin(good))
+    if k == 0 or not np.isfinite(step[k - 1]):
+        return k, f"found a place that is not finite; allowed: below {body.fastest:.3g}"
+    if not slow[k - 1]:
+        return k, f"found {step[k - 1]:.3g} cells in a step; allowed: below {body.fastest:.3g}"
+    return k, f"found {moved[k - 1]:.3g} cells in a step; allowed: below {allowed[k - 1]:.3g}"
+
+
+def require_continuous(bodies: tuple[MovingBody, ...], times: Floats, needed: int) -> int:
+    """How many of the times have places to which all bodies move, see `continuous`.
+
+    CaseError if these are fewer than `needed`. Times that case/motions.py has checked count.
+    """
+    count = len(times)
+    for body in bodies:
+        known = int(np.searchsorted(times, body.checked, side="right"))
+        if known >= count:
+            continue
+        first = max(0, known - 1)
+        good, wrong = continuous(body, times[first:count])
+        count = first + good
+        if count < needed:
+            label = body.case.bodies[body.number].label
+            found, _, allowed = wrong.partition("; ")
+            raise CaseError(
+                f"{found} at step {times[count]:g}; {allowed}; change the formula",
+                f"body.{label}.motion",
+                body.case.path,
+            )
+    return count

@@ -168,12 +168,12 @@ class Shares:
         return np.isin(self.body, np.add(bodies, 1))
 
 
-def shares_beside(case: Case, slab: Slab) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-    """Yield (local plane, shares (rows, nx)) of each ghost plane that is a plane of the box.
+def shares_beside(case: Case, slab: Slab, ghost: int) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+    """Yield (local plane, shares (rows, nx)) of each of so many ghost planes that is in the box.
 
     For kernels that read the force at cells away from walls, which may belong to other slabs.
     """
-    beyond = (*range(-case.ghost, 0), *range(slab.planes, slab.planes + case.ghost))
+    beyond = (*range(-ghost, 0), *range(slab.planes, slab.planes + ghost))
     for local in beyond:
         plane = slab.global_plane(local)
         if plane is not None:

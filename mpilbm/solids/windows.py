@@ -161,16 +161,17 @@ def allows_windows(case: Case) -> bool:
 def why_no_windows(case: Case) -> str:
     """Why windows cannot supply the boundary lists of a case, a clause; "" if they can.
 
-    No body moves or needs lists. No boundary keeps a state of its entries, and no force is given
-    for each cell of the slab: a window has no copy of it. Faces that are joined across the planes
-    may belong to different ranks.
+    No body needs lists, and none moves beside faces with lists. No boundary keeps a state of its
+    entries, and no force is given for each cell of the slab: a window has no copy of it. Faces that
+    are joined across the planes may belong to different ranks.
     """
     listed, across = with_lists(case), AXES[case.dimensions - 1]
-    own = {*in_cells(case), *reflecting(case)} - {*moving(case)}
+    own = {*in_cells(case), *reflecting(case)}
     for number, body in enumerate(case.bodies):
         if number not in own:
-            what = "moves" if number in moving(case) else "has boundary lists"
-            return f"the body '{body.label}' {what}"
+            return f"the body '{body.label}' has boundary lists"
+        if listed and number in moving(case):
+            return f"the body '{body.label}' moves, and '{listed[0].name}' has boundary lists"
     for each in listed:
         if each.state(case.lattice):
             return f"'{each.name}' at {each.where[0]} keeps a state of its cells"

@@ -11,7 +11,17 @@ from numpy.typing import NDArray
 from mpilbm.backends import Device
 from mpilbm.backends.interfaces import Array, CompiledKernel, Launch, Runner, Stream
 from mpilbm.case.case import Case
-from mpilbm.codegen.program import MOTION, MOVED, OF, RESTING, SHARE, Program
+from mpilbm.codegen.program import (
+    BETWEEN,
+    CURSORS,
+    MOTION,
+    MOTIONS,
+    MOVED,
+    OF,
+    RESTING,
+    SHARE,
+    Program,
+)
 from mpilbm.codegen.scalar_numbers import (
     MATERIAL,
     buoyancy_numbers,
@@ -32,12 +42,12 @@ from mpilbm.solids.body_walls import BodyWalls
 from mpilbm.solids.box_walls import BoxWalls, without
 from mpilbm.solids.build import Geometry
 from mpilbm.solids.entry_list import EntryList
-from mpilbm.solids.moving_bodies import MovingBody
+from mpilbm.solids.moving_bodies import AHEAD, MovingBody
 from mpilbm.solids.moving_bodies import table as motion_table
 from mpilbm.solids.shares import shares_beside
 from mpilbm.solids.windows import UNCUT_BOX, Window
 from mpilbm.solver import memory_plan
-from mpilbm.solver.exchange_plan import ghost_planes
+from mpilbm.solver.exchange_plan import allows_two_steps, ghost_planes
 from mpilbm.solver.timed_values import ForceField, ForceNumbers
 
 
@@ -119,7 +129,10 @@ class SlabContext:
         for k in range(len(case.scalars)):
             tables |= memory_plan.scalar_grid(case, k, slab).arguments()
         tables |= material_tables(case, geometry, grid, device, program.compute)
-        tables |= share_tables(case, geometry, grid, device, slab)
+        pairs = False
+        if moving(case) and isinstance(grid, Grid) and allows_two_steps(case, slab):
+            pairs = device.two_steps(kernels, grid) is not None
+        tables |= share_tables(case, geometry, grid, device, slab, pairs)
         numbers = case.coupling.numbers(case) if case.coupling else {}
         numbers |= buoyancy_numbers(case)
         shared = case, slab, geometry, grid, device
@@ -174,10 +187,8 @@ class SlabContext:
 
     @property
     def timed(self) -> bool:
-        """Whether forces or values of boundaries depend on time, or bodies move."""
+        """Whether forces or values of boundaries depend on time."""
         case = self.case
-        if moving(case):
-            return True
         boundaries: list[Condition] = [*case.boundaries, *(body.boundary for body in case.bodies)]
         for scalar in case.scalars:
             boundaries += [*scalar.boundaries, *scalar.bodies]
@@ -246,11 +257,17 @@ def _neighbours(device: Device, grid: AnyGrid, geometry: Geometry) -> dict[str, 
 
 
 def share_tables(
-    case: Case, geometry: Geometry, grid: AnyGrid, device: Device, slab: Slab | None = None
+    case: Case,
+    geometry: Geometry,
+    grid: AnyGrid,
+    device: Device,
+    slab: Slab | None = None,
+    pairs: bool = False,
 ) -> dict[str, Array | int]:
     """The arguments of kernels that read solid shares; empty without bodies that act in cells.
 
-    With bodies that move also the arrays of these, see MovingBodies. `slab`: see stored_shares.
+    With bodies that move also the arrays of these, see MovingBodies; `pairs`: whether there may be
+    passes of two steps, with arrays of their own for the first one. `slab`: see stored_shares.
     """
     if geometry.shares is None or not isinstance(grid, Grid):
         return {}
@@ -260,7 +277,13 @@ def share_tables(
     found[SHARE] = device.upload(shares)
     if bodies := MovingBody.all(case):
         found[RESTING], found[MOVED] = device.upload(shares), device.upload(np.zeros_like(shares))
-        found[MOTION] = device.upload(motion_table(bodies, 0).ravel())
+        motion = motion_table(bodies, np.zeros(1)).ravel()
+        found[MOTION], found[MOTIONS] = device.upload(motion), device.upload(np.tile(motion, AHEAD))
+        found[CURSORS] = device.upload(np.zeros(motion.size, np.int32))
+        begin: dict[str, NDArray[Any]] = {MOTION: motion, SHARE: shares}
+        begin[MOVED] = np.zeros_like(shares)
+        for name, between in BETWEEN.items() if case.layout.sweep else ():
+            found[between] = device.upload(begin[name]) if pairs else found[name]
     return found
 
 
@@ -271,11 +294,12 @@ def stored_shares(
 
     Ghost planes hold 0, because most kernels read the share of the cell that they update. Where
     boundaries read cells away from walls, those of a `slab` hold the shares: the velocity there
-    includes half of the force. Passes of two steps exchange them, see TwoSteps.
+    includes half of the force. Passes of two steps exchange them, see TwoSteps, unless bodies move.
     """
     assert geometry.shares is not None, "the case has bodies that act in cells"
     found = memory.filled(geometry.shares.share)
-    for local, values in shares_beside(case, slab) if slab and case.ghost > 1 else ():
+    ghost = memory.ghost if moving(case) else case.ghost
+    for local, values in shares_beside(case, slab, ghost) if slab and ghost > 1 else ():
         for place, numbers in memory.planes_of(values[None], local):
             found[place : place + numbers.size] = numbers
     return found

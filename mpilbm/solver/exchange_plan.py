@@ -20,6 +20,7 @@ from mpilbm.layouts import AnyGrid
 from mpilbm.layouts.grid import Grid
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.lattices import AXES
+from mpilbm.physics.motions import moving
 from mpilbm.solids.windows import why_no_windows, windows_of
 
 TWO_STEPS_REACH = 2  # planes beyond its own that a pass of two steps reads
@@ -68,11 +69,11 @@ def allows_two_steps(case: Case, slab: Slab) -> bool:
 def why_single_steps(case: Case, slab: Slab) -> str:
     """Why a pass may not compute two steps of this slab, a clause; "" if it may.
 
-    This requires one fluid in 3D, bodies at rest with half-way walls or that act in cells, and
-    forces that do not depend on time. The kernel applies half-way walls and mirrors; other
-    boundaries at faces act in windows (see solids/windows.py). If several slabs share a periodic
-    axis, no force depends on the last coordinate: a pass evaluates it in ghost planes, which are at
-    the other end of the box.
+    This requires one fluid in 3D, bodies with half-way walls or that act in cells, and forces that
+    do not depend on time. The kernel applies half-way walls and mirrors; other boundaries at faces
+    act in windows (see solids/windows.py). If several slabs share a periodic axis, no force depends
+    on the last coordinate: a pass evaluates it in ghost planes, which are at the other end of the
+    box.
     """
     if not case.single_fluid or case.scalars:
         return "there are several fields"
@@ -100,6 +101,15 @@ def ghost_planes(case: Case, slab: Slab) -> int:
     two = case.layout.sweeps(case) and allows_two_steps(case, slab)
     across = two and any(window.axis == 0 for window in windows_of(case, slab) or ())
     return TWO_STEPS_REACH if two and (slab.ranks > 1 or across) else case.ghost
+
+
+def share_arrays(case: Case, slab: Slab) -> int:
+    """Bytes of a cell for bodies that act in cells: its share; with bodies that move also its body
+    and its share at rest, with passes of two steps share and body between these steps.
+    """
+    if not moving(case):
+        return 1
+    return 5 if case.layout.sweeps(case) and allows_two_steps(case, slab) else 3
 
 
 def _moves(grid: AnyGrid, writes: set[Touched], reads: set[Touched], way: int) -> set[Move]:

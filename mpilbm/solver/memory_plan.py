@@ -27,7 +27,7 @@ from mpilbm.solids.shares import Shares
 from mpilbm.solids.solid_cells import CELLS
 from mpilbm.solids.staging import looked_at, split_by_writes
 from mpilbm.solids.windows import copies_of_lists, has_windows, windows_of
-from mpilbm.solver.exchange_plan import allows_two_steps, ghost_planes
+from mpilbm.solver.exchange_plan import allows_two_steps, ghost_planes, share_arrays
 
 BLOCK_BYTES = 2**27  # of the velocity of a block
 LEAST_PLANES = 4  # of a block
@@ -74,7 +74,7 @@ def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dic
     if inner:
         tables["windows at faces"] = case.layout.buffers * sum(g.count for g in inner) * unit
     if in_cells(case) and isinstance(grid, Grid):
-        arrays = 3 if moving(case) else 1  # shares; bodies in cells; shares of those at rest
+        arrays = share_arrays(case, slab)
         tables["solid shares"] = arrays * sum(byte_grid(SHARE, g).count for g in (grid, *inner))
     return {
         "populations": len(case.fluids) * case.layout.buffers * grid.count * unit,

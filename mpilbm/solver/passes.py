@@ -177,13 +177,18 @@ class StepWork:
         """Whether streams alone do all of it, so that it can be recorded."""
         return all(one.exchange.in_streams for one in self.passes)
 
+    def prepare(self, steps: int) -> None:
+        """Provide what so many steps need of the host. Raises CaseError."""
+        if self.moving:
+            self.moving.prepare(self.context.clock.steps, steps)
+
     def enqueue(self, timed: bool = False, followed: bool = False) -> Events:
         """Enqueue all; if `timed`, the events of each pass in turn; `followed`: see Pass.run."""
         self.context.forces.update(self.context.clock.steps)
         for lists in self.lists:
             lists.run(self.k)
         if self.moving:
-            self.moving.update(self.context.clock.steps + 1)
+            self.moving.enqueue()
         if self.context.force_field:
             self.context.force_field.update(self.context.clock.steps + 1)
         return tuple(event for one in self.passes for event in one.run(timed, followed))

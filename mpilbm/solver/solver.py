@@ -141,12 +141,13 @@ class Solver:
 
     def take_two_steps(self, passes: TwoSteps) -> None:
         """Take two steps in one pass from now on; all ranks call it, or none."""
-        passes.connect()
+        passes.connect(self.moving)
         self.two_steps = passes
 
     def step(self) -> None:
         """Enqueue one time step: the boundary lists, then each pass with its halo exchange."""
         work = self.work[self.steps % self.period]
+        work.prepare(1)
         timed = self.times.begin(self.steps, work.waited)
         events = work.enqueue(timed)
         self.times.end(events, work.waited)
@@ -178,8 +179,9 @@ class Solver:
     def _advance_together(self, steps: int) -> None:
         """Enqueue so many steps by one call."""
         two = self._two_steps_for(steps)
+        self.work[0].prepare(steps)
         if two:
-            two.begin(self.steps)
+            two.begin(self.steps, steps)
         if self._recordable:
             seconds = self.recordings.play(steps, partial(self._enqueue, steps))
         else:
@@ -199,8 +201,8 @@ class Solver:
     @cached_property
     def _recordable(self) -> bool:
         """Whether steps t and t + period enqueue the same on all ranks, without the host."""
-        recordable = self.device.records and not self.context.timed
-        return recordable and all(work.in_streams for work in self.work)
+        given = self.context.timed or (self.moving and not self.moving.ahead)
+        return self.device.records and not given and all(each.in_streams for each in self.work)
 
     def _two_steps_for(self, steps: int) -> TwoSteps | None:
         """The passes that take so many steps; None: single steps."""

@@ -20,6 +20,7 @@ from mpilbm.solver.exchange_plan import (
     ghost_planes,
     whole_planes,
 )
+from mpilbm.solver.moving_bodies import MovingBodies
 from mpilbm.solver.passes import Pass, StepWork
 from mpilbm.solver.populations import Populations
 
@@ -162,6 +163,7 @@ class TwoSteps:
         ]
         self._passes: list[Pass] = []  # set by connect(), with the exchange before the first one
         self._before = Exchange()
+        self._moving: MovingBodies | None = None
         self._last: int | None = None  # the steps that were done after the last pass
 
     def _scatters(self, k: int) -> list[Runner]:
@@ -243,13 +245,17 @@ class TwoSteps:
         ways: dict[str, Callable[[], None]] = {"single steps": single, "two steps": two}
         return fastest_way(context.device, key, prod(size), ways) == "two steps"
 
-    def connect(self) -> None:
-        """Prepare the exchanges; all ranks call it, or none. It waits for no other rank."""
+    def connect(self, moving: MovingBodies | None = None) -> None:
+        """Prepare the exchanges; all ranks call it, or none. It waits for no other rank.
+
+        moving: the bodies that move, if there are some; their shares are not exchanged.
+        """
+        self._moving = moving
         context, fluid, grid = self._context, self._fluid, self._context.grid
         assert isinstance(grid, Grid)  # see possible()
         prepare = context.exchanger.prepare
         before, arrays = whole_planes(grid, TWO_STEPS_REACH), list(fluid.f)
-        if SHARE in context.tables:
+        if SHARE in context.tables and not moving:
             shares = whole_planes(grid.beside(SHARE, 1), TWO_STEPS_REACH, len(arrays))
             before, arrays = before.joined(shares), [*arrays, context.tables[SHARE]]
         self._before = prepare(before, arrays)
@@ -282,8 +288,13 @@ class TwoSteps:
         waited = self._before.waited + sum(one.waited for one in self._passes)
         return waited + sum(one.waited for one in self._windows)
 
-    def begin(self, steps: int) -> None:
-        """Enqueue what a pass needs after so many steps, unless the last work was a pass."""
+    def begin(self, steps: int, count: int) -> None:
+        """Enqueue what a pass needs after so many steps, unless the last work was a pass.
+
+        count: the steps that follow.
+        """
+        if self._moving:
+            self._moving.begin_pairs(steps, count)
         if self._last != steps and not all(one.alone for one in self._passes):
             self._before.follow(self._context.bulk)
 
@@ -296,6 +307,8 @@ class TwoSteps:
         for k in range(steps // 2):
             done = self._context.clock.steps + 2 * k
             self._run_windows(partial(FaceWindow.run, k=k % 2, steps=done))
+            if self._moving:
+                self._moving.enqueue_pair()
             self._passes[k % 2].run()
 
     def ended(self, steps: int) -> None:

@@ -101,6 +101,7 @@ def tables_of(motion=GOES, shape=DISC, boundary=ON_CELLS, walls=False, steps=100
 
 
 TURNS = {"name": "rotation", "rate": 0.002}
+BALL = {"name": "sphere", "centre": [30.3, 20.2, 24.1], "radius": 5.2}
 JUMP = {"name": "translation", "displacement": ["where(t < 5, 0, 20)", 0]}
 HOP = {"name": "translation", "displacement": ["0.01*t + where(t < 5, 0, 0.9)", 0]}
 SNAP = {"name": "rotation", "angle": "where(t < 7, 0, 1.5)"}
@@ -163,14 +164,29 @@ def test_jumps_after_the_run_and_between_checked_times():
     hop = {"name": "translation", "displacement": ["where(t < 300, 0, 0.9)", 0]}
     far = {"name": "translation", "displacement": ["where(t < 300, 0, 5)", 0]}
     for motion, found in ((late, "5.45 cells"), (hop, "0.9 cells"), (far, "5 cells")):
-        (body,) = MovingBody.all(case(motion))
-        assert body.checked == 101
-        for t in (298.0, 299.0, 301.0):
-            require_continuous(body, t, t - 1)
-            require_continuous(body, t, None)
-        for t, before in ((300.0, 299.0), (299.0, 300.0)):
-            with pytest.raises(CaseError, match=f"body.a.motion: found {found} in a step"):
-                require_continuous(body, t, before)
+        bodies = MovingBody.all(case(motion))
+        assert bodies[0].checked == 101
+        times = np.arange(290.0, 310)
+        assert require_continuous(bodies, times, 10) == 10
+        assert require_continuous(bodies, times[11:], 9) == 9
+        with pytest.raises(CaseError, match=f"found {found} in a step at step 300; allowed: below"):
+            require_continuous(bodies, times, 11)
+        assert require_continuous(bodies, np.arange(60.0, 100), 40) == 40
+
+
+def test_the_rows_of_many_times_are_those_of_each_time():
+    """In all bits: restarts compute other times together."""
+    for name, given in CASES:
+        part = {"label": "a", "shape": BALL, "boundary": ON_CELLS}
+        part["motion"] = {"name": name, **given}
+        tables = flow("D3Q19", size=[60, 40, 50], body=[part], run={"steps": 99})
+        (body,) = MovingBody.all(parse_case(tables, "test.toml"))
+        times = np.arange(5.0, 140)
+        rows = body.rows(times)
+        for k in (0, 1, 2, 3, 64, 133, 134):
+            assert np.array_equal(body.rows(times[k : k + 1])[0], rows[k])
+        assert np.array_equal(body.rows(times[3:100]), rows[3:100])
+        assert len(np.unique(rows, axis=0)) == len(rows)
 
 
 def test_a_run_stops_at_a_jump():

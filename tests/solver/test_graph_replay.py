@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from support.body_forces import flow, sample
 from support.coupled import one_fluid, state, two_fluids
 from support.random_device import Event, NcclWorld, RandomDevice
 from support.slabs import Cluster, box
@@ -126,6 +127,43 @@ def test_begins_where_the_period_begins():
     assert played.solvers[0].device.played == 1
     steps = Cluster(PERIODIC["aa"]).start().run(LENGTHS[1] + 3)
     np.testing.assert_array_equal(played.state(), steps.state())
+
+
+def moving_bodies(**more) -> dict:
+    """A disc that crosses faces and a bar that turns."""
+    shapes = {
+        "disc": {"name": "sphere", "centre": [6.7, 2.4], "radius": 2.3},
+        "bar": {"name": "box", "lower": [14.0, 6.1], "upper": [18.2, 8.0]},
+    }
+    motions = {
+        "disc": {"name": "translation", "velocity": ["0.05*sin(t/30)", 0.14]},
+        "bar": {"name": "rotation", "rate": "0.04*cos(t/9)"},
+    }
+    bodies = [
+        {"label": label, "shape": shape, "motion": motions[label], "boundary": IN_CELLS}
+        for label, shape in shapes.items()
+    ]
+    return flow("D2Q9", size=[24, 17], body=bodies, run={"steps": 190}, **more)
+
+
+IN_CELLS = {"name": "partially_saturated"}
+
+
+@pytest.mark.parametrize("layout", ["ab", "aa", "moments"])
+def test_bodies_that_move(layout):
+    """Forces are sampled between recordings; the program goes on after the last step of the case.
+
+    A recording has no motions in it: the second one of the same length is played again.
+    """
+    case, n = moving_bodies(layout={"name": layout}), LENGTHS[0]
+    played, steps = Cluster(case, 1, Recorder, Alone()).start(), Cluster(case).start()
+    (solver,) = played.solvers
+    for count in (n + 2, 6, 2 * n, 3):
+        solver.advance(count)
+        steps.run(count)
+        np.testing.assert_array_equal(played.state(), steps.state())
+        np.testing.assert_array_equal(sample(played), sample(steps))
+    assert solver.device.recorded < solver.device.played
 
 
 WAVE = "1e-5*sin(t/9)"

@@ -13,7 +13,7 @@ from sympy.core import Add, Mul
 from mpilbm.codegen.cell_values import behind_cut, share_text
 from mpilbm.codegen.model import Macroscopic, Model
 from mpilbm.codegen.printer import c_text, symbol
-from mpilbm.codegen.program import SHARE
+from mpilbm.codegen.program import MOTION, MOVED, SHARE
 from mpilbm.codegen.values import centre
 from mpilbm.core.formulas.values import CellValue
 from mpilbm.layouts import moments
@@ -21,6 +21,8 @@ from mpilbm.model.expressions import Expression, Let, Rates
 from mpilbm.physics import algebra
 from mpilbm.physics.algebra import pairs
 from mpilbm.physics.lattices import Lattice
+
+IN_BODY = "in_body"  # the place of a cell in a body that moves, see moving.h
 
 
 def chain(terms: list[str]) -> str:
@@ -173,6 +175,10 @@ def collision_lines(model: Model) -> list[str]:
             lines.append(f"const real scaled_{axis} = {part}force_{axis} * (R(1) / UNIT);")
         lines.append(f"const real j_{axis} = {momentum};")
         lines.append(f"const real u_{axis} = j_{axis} * inverse, v_{axis} = u_{axis} * UNIT;")
+    moves = model.body is not None and model.body.moves
+    if moves:
+        lines.append(f"const Velocity body = velocity_in({IN_BODY});")
+        lines += [f"const real slip_{a} = fma(body.{a}, R(1) / UNIT, -u_{a});" for a in axes]
     for a, b in tensor:
         name = axes[a] + axes[b]
         second = f"fma({_number(-lattice.cs2)}, density, sum_{name})" if a == b else f"sum_{name}"
@@ -183,7 +189,7 @@ def collision_lines(model: Model) -> list[str]:
         return symbol(name)
 
     for k, value in enumerate(_leaving(model, let)):
-        lines.append(f"stored[{k}] = {fused(value)};")
+        lines.append(f"stored[{k}] = {fused(value, products_last=moves)};")
     return lines
 
 
@@ -207,9 +213,15 @@ def _leaving(model: Model, let: Let) -> list[Expression]:
     rates: Rates = {name: symbol(name) for name in model.collision.arguments(1.0, lattice)}
     if model.nu is not None:
         rates = model.rates_at(rates, symbol("nu"), let)
-    share = symbol("share") if model.body else None
+    share, slip = symbol("share") if model.body else None, []
+    u_body: list[Expression] = []
+    if model.body and model.body.moves:
+        slip = [symbol(f"slip_{a}") for a in axes]
+        u_body = [unit * (symbol(f"u_{a}") + s) for a, s in zip(axes, slip, strict=True)]
+        model = replace(model, body=replace(model.body, moves=False))  # all moments are known
     model = replace(model, collision=model.collision.up_to_second())
-    left = model.collide_at(f, Macroscopic(density, rho, u), force, rates, let, share)
+    at = Macroscopic(density, rho, u)
+    left = model.collide_at(f, at, force, rates, let, share, u_body)
     density, momentum, second = algebra.moments_of(lattice, left)
     momentum, second = [expand(j) for j in momentum], [expand(m) for m in second]
     stored = moments.compress(expand(density), momentum, second, rho)
@@ -219,14 +231,27 @@ def _leaving(model: Model, let: Let) -> list[Expression]:
     a = [symbol(f"a_{axes[i]}{axes[j]}") for i, j in tensor]
     v = [symbol(f"u_{axis}") for axis in axes]
     known = [*a, *(v[i] * v[j] for i, j in tensor), *v]
+    known = [*a, *(slip[i] * slip[j] for i, j in tensor if slip), *slip, *known[len(a) :]]
     stored = [collect(value, known, func=factor) for value in stored]
     return [value.xreplace({1 / rho: inverse}) for value in stored]
 
 
-def share_of(plane: str, row: str, x: str) -> str:
-    """C text of the solid share of a cell."""
-    place = f"(int64)({plane}) * {SHARE}_plane + (({row}) * {SHARE}_row + ({x}))"
-    return share_text(f"{SHARE}[{place}]")
+def cell_body(model: Model, named: Callable[[str], str]) -> dict[str, str]:
+    """C text of the solid share of a cell and of its place in a body, at a `plane`, `row` and `x`.
+
+    named: the name of an array, of which there may be another one.
+    """
+    if not model.body:
+        return {}
+    place = f"(int64)(plane) * {SHARE}_plane + ((row) * {SHARE}_row + (x))"
+    found = {"share": share_text(f"{named(SHARE)}[{place}]")}
+    if model.body.moves:
+        flat = model.lattice.D == 2
+        index = ["x", "plane + below"] if flat else ["x", "row", "plane + below"]
+        at = ", ".join([*map(centre, index), *["R(0)"] * flat])
+        number = f"{named(MOVED)}[{place}]"
+        found[IN_BODY] = f"InBody{{{named(MOTION)}, {number}, {at}}}"
+    return found
 
 
 def fused(expression: Expression, products_last: bool = False) -> str:

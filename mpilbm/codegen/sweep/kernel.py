@@ -4,29 +4,32 @@ The frame (sweep.h) moves tiles through shared memory. This module generates its
 to populations, populations to sums by the plane they move to, sums to moments by the collision.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from sympy import cse, expand, numbered_symbols, sympify
 
 from mpilbm.codegen.model import Model
 from mpilbm.codegen.printer import c_text, symbol
-from mpilbm.codegen.program import SHARE, Kernel, SweepSizes
+from mpilbm.codegen.program import BETWEEN, SHARE, Kernel, SweepSizes
 from mpilbm.codegen.sweep.cell import (
+    IN_BODY,
     Parts,
+    cell_body,
     cell_centres,
     chain,
     collision_lines,
     function,
     fused,
     population_lines,
-    share_of,
 )
 from mpilbm.codegen.sweep.messages import Messages, by_shape, crossing, messages_text, outgoing
 from mpilbm.codegen.sweep.mirrors import FACES, OPTIONAL, entering_through, folded
 from mpilbm.codegen.sweep.mirrors import clear as clear_or_mirror
 from mpilbm.layouts.formats import Formats
 from mpilbm.physics.lattices import Lattice
+
+READ = ("f_in", SHARE, *BETWEEN, *BETWEEN.values())  # arrays that no thread writes
 
 
 def sweep_text(
@@ -44,13 +47,17 @@ def sweep_text(
     """
     numbers = [a.name for a in kernel.arguments if a.type == "real"]
     values, parts = cell_centres(model), Parts(model.lattice)
-    if model.body:
-        values["share"] = share_of("plane", "row", "x")
+    moves = model.body is not None and model.body.moves
+
+    def given(named: Callable[[str], str]) -> str:
+        return ", ".join(["R(0)", *numbers, *(values | cell_body(model, named)).values()])
+
     constants = (
-        _constants(parts, sizes, kernel)
-        | _tails(formats)
-        | {"NUMBERS(plane, row, x)": ", ".join(["R(0)", *numbers, *values.values()])}
+        _constants(parts, sizes, kernel) | _tails(formats) | {"NUMBERS(plane, row, x)": given(str)}
     )
+    between = "NUMBERS_BETWEEN"
+    if moves:
+        constants[f"{between}(plane, row, x)"] = given(BETWEEN.__getitem__)
     lines = [f"#define {name} {value}" for name, value in constants.items()]
     functions = [
         _rebuild(model),
@@ -59,12 +66,16 @@ def sweep_text(
         clear_or_mirror(parts, mirrors) if mirrors else clear(parts),
         reflect(parts),
         _advance(parts),
-        _finish(model, parts, [*numbers, *values]),
+        _finish(model, parts, [*numbers, *values, *cell_body(model, str)]),
     ]
     packets, copies, walls, bodies, *frames = (
         _frame(name, bool(mirrors))
         for name in ("packets", "copies", "walls", "bodies", "sweep", "two_steps")
     )
+    if not moves:  # the values of a cell are the same in both steps
+        frames = [frame.replace(between, "NUMBERS") for frame in frames]
+    if moves:
+        functions.insert(0, Path(__file__).with_name("moving.h").read_text("utf-8"))
     arithmetic = "\n".join(functions)
     return "\n".join([*lines, copies + packets, "", walls + bodies + arithmetic, "", *frames])
 
@@ -86,10 +97,7 @@ def sweep_sizes(lattice: Lattice, formats: Formats) -> SweepSizes:
 def _constants(parts: Parts, sizes: SweepSizes, kernel: Kernel) -> dict[str, str | int]:
     """Constants of the lattice and of the kernel's arguments that the frame uses."""
     lattice = parts.lattice
-    arguments = [
-        f"{'const ' if a.name in ('f_in', SHARE) else ''}{a.type} {a.name}"
-        for a in kernel.arguments
-    ]
+    arguments = [f"{'const ' if a.name in READ else ''}{a.type} {a.name}" for a in kernel.arguments]
     names = [a.name for a in kernel.arguments]
     return {
         "VALUES": sizes.values,
@@ -148,7 +156,8 @@ def _finish(model: Model, parts: Parts, numbers: list[str]) -> str:
         term = f" {'-' if times == 1 else '+'} down_{within}" if within in down else ""
         lines.append(f"const real sum_{axes} = current[{k}]{term};")
     lines += collision_lines(model)
-    declared = "".join(f", real {name}" for name in numbers)
+    types = {IN_BODY: "const InBody&"}
+    declared = "".join(f", {types.get(name, 'real')} {name}" for name in numbers)
     head = f"finish(real* stored, const real* current, const real* f, real{declared})"
     return function(head, lines)
 

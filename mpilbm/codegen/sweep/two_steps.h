@@ -156,7 +156,7 @@ INLINE void walk(unsigned char* memory, const Walls& walls, const Bodies& bodies
       /* Cells are complete from k = 2 on; before, they have the numbers of a plane that exists. */
 #pragma unroll
       for (int c = 0; c < CELLS; c++) {
-        finish(moments[c], current_1[c], f[c], NUMBERS(PLANE(first - 3 + (k > 1 ? k : 2)), row, x + c));
+        finish(moments[c], current_1[c], f[c], NUMBERS_BETWEEN(PLANE(first - 3 + (k > 1 ? k : 2)), row, x + c));
         advance(current_1[c], rising_1[c], f[c]);
       }
       return_from_walls(k, messages_1, current_1);

@@ -6,6 +6,7 @@ it in float64 from the same numbers, and a checkpoint does not contain it.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +53,13 @@ class Placement:
 
 
 class Motion(Parameters):
-    """How a body moves; the base class of all motions."""
+    """How a body moves; the base class of all motions.
+
+    responds  whether the force on the body determines the motion: its next place is known only
+              after the step
+    """
+
+    responds: ClassVar[bool] = False
 
     def placement(self, t: float | Floats, centre: Floats) -> Placement:
         """Return the placement at time t in steps, a number or an array (n,).

@@ -22,6 +22,7 @@ MOTION = "motion"  # the array with the numbers of the moving bodies, see solids
 MOVE = "move_bodies"  # role of the kernel that computes the shares of moving bodies
 MOVER = "mover"  # the number of a moving body, from 1
 MOVED_CELLS = "moved_cells"  # role of the kernel of the forces on moving bodies
+FREE_CELLS = "free_cells"  # role of the kernel of the force in each step on bodies that move freely
 
 Phase = Literal["boundary", "collide", "copy", "other"]
 

@@ -17,7 +17,12 @@ from mpilbm.codegen.forces import (
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FieldKernels, FluidKernels, Options
 from mpilbm.codegen.model import Model
-from mpilbm.codegen.moving_bodies import MovingForceText, move_kernel, moving_text
+from mpilbm.codegen.moving_bodies import (
+    FreeForceText,
+    MovingForceText,
+    move_kernel,
+    moving_text,
+)
 from mpilbm.codegen.program import WHOLE, Program
 from mpilbm.codegen.scalar_kernels import CarryingDiagnostics, CarryingKernels, carrying_kernels
 from mpilbm.codegen.statistics import Samples
@@ -40,7 +45,7 @@ from mpilbm.layouts.cells import CellNames
 from mpilbm.model.case import BoundedLattice, Case
 from mpilbm.physics.boundaries import in_cells
 from mpilbm.physics.boundary_capabilities import Reads
-from mpilbm.physics.motions import moving
+from mpilbm.physics.motions import moving, responding
 from mpilbm.solids.box_walls import rows_end_in_walls
 from mpilbm.solids.windows import REACH, has_windows
 
@@ -191,11 +196,14 @@ def body_kernels(case: Case, kernels: FluidKernels, parity: int) -> list[KernelT
         force_kernel(Listed(kernels, boundary, name, parity, walls), needs.split, needs.framed)
         for name, boundary in weighed_boundaries(case).items()
     ]
-    found += [sums_kernel(), state_kernel()] if needs.weighed and parity == 0 else []
+    free = responding(case)
+    found += [sums_kernel(), state_kernel()] if (needs.weighed or free) and parity == 0 else []
     if {*needs.weighed} & {*in_cells(case)} - {*moving(case)}:
         found.append(CellForceText(kernels, parity, _lowest(case), needs.framed))
-    if {*needs.weighed} & {*moving(case)}:
+    if {*needs.weighed} & {*moving(case)} - {*free}:
         found.append(MovingForceText(kernels, parity, _lowest(case), framed=False))
+    if free:
+        found.append(FreeForceText(kernels, parity, _lowest(case)))
     return found + ([stress_kernel(kernels, parity, _lowest(case))] if needs.split else [])
 
 

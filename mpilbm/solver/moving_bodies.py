@@ -1,12 +1,20 @@
 """The shares and velocities of moving bodies on the device, at the time of each step."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from mpilbm.codegen.program import MOTION, MOVE, MOVED, SHARE
 from mpilbm.layouts.grid import Grid, byte_grid
+from mpilbm.physics.motions.free import Free
 from mpilbm.solids import Floats
+from mpilbm.solids.build import Geometry
+from mpilbm.solids.free_path import FreePath
 from mpilbm.solids.moving_bodies import MovingBody, require_continuous, table
+from mpilbm.solver.boundary_lists import BoundaryLists
 from mpilbm.solver.context import SlabContext, stored_shares
+from mpilbm.solver.free_bodies import FreeBodies
+from mpilbm.solver.populations import Populations
 from mpilbm.solver.timed_values import TimedArray
 
 
@@ -17,10 +25,16 @@ class MovingBodies:
     the boundary lists and the collision, which uses those at t + 1. A kernel computes the box of
     cells around each body, which also contains the cells that the body has left in this step; all
     in the bulk stream.
+
+    free  the bodies whose motion follows from their force; None without any
     """
 
-    def __init__(self, context: SlabContext):
-        self._context, self.bodies = context, MovingBody.all(context.case)
+    def __init__(self, fluid: Populations, step_lists: BoundaryLists, geometry: Geometry):
+        context = self._context = fluid.context
+        self.bodies = tuple(_with_path(body) for body in MovingBody.all(context.case))
+        responds = any(body.motion.responds for body in self.bodies)
+        given = fluid, step_lists, geometry, self.bodies
+        self.free = FreeBodies(*given) if responds else None
         device, given = context.device, {"movers": len(self.bodies)}
         self._launches = [
             (context.bind(MOVE, mover=k, **planes, **given), body.cells)
@@ -54,16 +68,24 @@ class MovingBodies:
         t = max(t, 0)
         if t == self._t:
             return
+        if self.free:
+            self.free.update(t)
         near = self._t is not None and abs(t - self._t) == 1
         if not near:
             self._clear()
         for body in self.bodies:
-            if t > body.checked:
+            if t > body.checked and not body.motion.responds:
                 require_continuous(body, t, self._t if near else None)
         self._motion.update(t)
         for launch, cells in self._launches:
             launch(self._context.bulk, 0, cells)
         self._t = t
+
+    def begin_step(self, t: int) -> None:
+        """Enqueue the force on free bodies in the step from t to t + 1, before its lists."""
+        if self.free and t >= 0:
+            self.update(t + 1)
+            self.free.weigh(t + 1)
 
     def _clear(self) -> None:
         """Set the shares to those of bodies at rest."""
@@ -74,3 +96,12 @@ class MovingBodies:
         for name, numbers in ((SHARE, values), (MOVED, np.zeros_like(values))):
             context.device.copy(context.tables[name], numbers, context.bulk)
         context.device.synchronize()
+
+
+def _with_path(body: MovingBody) -> MovingBody:
+    """A free body with its path in this run; other bodies as they are."""
+    if not isinstance(body.motion, Free):
+        return body
+    label = body.case.bodies[body.number].label
+    path = FreePath(body.case, label, body.motion, body.shape, body.size)
+    return replace(body, motion=path)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from mpilbm.backends.interfaces import Event, Runner
 from mpilbm.codegen.program import Access
@@ -12,7 +12,6 @@ from mpilbm.layouts.grid import Grid
 from mpilbm.solver.boundary_lists import BoundaryLists
 from mpilbm.solver.context import SlabContext
 from mpilbm.solver.exchange_plan import exchange_plan
-from mpilbm.solver.moving_bodies import MovingBodies
 from mpilbm.solver.populations import Populations
 
 Events = tuple[Event | None, ...]  # of each pass: ready to send, all planes computed, arrived
@@ -144,6 +143,16 @@ def collide_stream(
     return Pass(fluid.context, grid, lists.followed(launch, k), exchange, offered)
 
 
+class Moving(Protocol):
+    """Bodies that move, see solver/moving_bodies.py."""
+
+    def begin_step(self, t: int) -> None:
+        """Enqueue what precedes the boundary lists of the step from t to t + 1."""
+
+    def update(self, t: int) -> None:
+        """Enqueue the shares and the motion at time t."""
+
+
 @dataclass(frozen=True)
 class StepWork:
     """The work of all steps t with t % period = k: the boundary lists, then each pass in turn."""
@@ -152,7 +161,7 @@ class StepWork:
     k: int
     lists: list[BoundaryLists]
     passes: list[Pass]
-    moving: MovingBodies | None = None
+    moving: Moving | None = None
 
     @property
     def waited(self) -> float:
@@ -167,6 +176,8 @@ class StepWork:
     def enqueue(self, timed: bool = False, followed: bool = False) -> Events:
         """Enqueue all; if `timed`, the events of each pass in turn; `followed`: see Pass.run."""
         self.context.forces.update(self.context.clock.steps)
+        if self.moving:
+            self.moving.begin_step(self.context.clock.steps)
         for lists in self.lists:
             lists.run(self.k)
         if self.moving:

@@ -1,11 +1,14 @@
 """Motions of bodies: where a rigid body is at a time, and how it moves.
 
 One file for each motion. To add one, write a file with a class derived from `Motion` and
-`@register("motions", name)`. The position of a body follows from the time alone: all ranks compute
-it in float64 from the same numbers, and a checkpoint does not contain it.
+`@register("motions", name)`. The position of a body on a given path follows from the time alone:
+all ranks compute it in float64 from the same numbers, and a checkpoint does not contain it. A
+motion that `responds` follows from the force of each step, see solver/free_bodies.py; checkpoints
+contain the state of its body.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +55,12 @@ class Placement:
 
 
 class Motion(Parameters):
-    """How a body moves; the base class of all motions."""
+    """How a body moves; the base class of all motions.
+
+    responds  whether the force on the body determines the motion; `placement` is then that at t = 0
+    """
+
+    responds: ClassVar[bool] = False
 
     def placement(self, t: float | Floats, centre: Floats) -> Placement:
         """Return the placement at time t in steps, a number or an array (n,).
@@ -81,3 +89,8 @@ def wrong_formulas(given: tuple[Value, ...]) -> list[tuple[int, str]]:
 def moving(case: BoundedLattice) -> tuple[int, ...]:
     """Numbers of the bodies that move."""
     return tuple(k for k, body in enumerate(case.bodies) if body.motion is not None)
+
+
+def responding(case: BoundedLattice) -> tuple[int, ...]:
+    """Numbers of the bodies whose motion follows from the force on them."""
+    return tuple(k for k, body in enumerate(case.bodies) if body.motion and body.motion.responds)

@@ -49,8 +49,8 @@ class Free(Motion):
         F_contact = S ((contact - gap) / contact)^2
         S = max(12 (m + V) contact_speed^2 / contact, 8 |m - V| g)
 
-    A body that approaches at `contact_speed` without drag stops at half of this gap, and a body
-    that lies on the floor is at 2/3 of it. The repulsion keeps energy, and has no friction. A body
+    A body that approaches at `contact_speed` without drag stops at half of this gap, and one that
+    lies on the floor is at 0.65 of it or more. The repulsion keeps energy, and has no friction. A body
     that touches a wall or another body ends the run with the exit code 3, as one that leaves the
     box through an opening does.
     """

@@ -1,4 +1,4 @@
-"""Checks of bodies that move freely: where they start, their density, and how fast they may fall."""
+"""Checks of bodies that move freely: where they start, density, and speed of fall."""
 
 from collections.abc import Iterator
 from dataclasses import replace

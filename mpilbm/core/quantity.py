@@ -185,6 +185,8 @@ CELSIUS = Quantity(
 def whole_type(field: FieldInfo) -> Any:
     """The annotation of a field with its metadata."""
     return Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
+
+
 SOLID_DENSITY = _quantity("rho_0", "1120 kg/m^3", si.DENSITY)
 
 

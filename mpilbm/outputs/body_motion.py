@@ -51,10 +51,9 @@ class BodyMotion:
     def during(self, step: int) -> "MotionInStep":
         """The motion in the step after `step`; call it before further steps."""
         body = self._body
-        ends = zip(body.momentum(step), body.momentum(step + 1), strict=True)
-        gained = [after - before for before, after in ends]
-        at = body.placement(step + 1)
-        return MotionInStep(*gained, at, at.of(body.middle), self.row(step + 0.5))
+        (p, L), (p_next, L_next) = body.momentum(step), body.momentum(step + 1)
+        at, row = body.placement(step + 1), self.row(step + 0.5)
+        return MotionInStep(p_next - p, L_next - L, at, at.of(body.middle), row)
 
     def corrected(
         self, step: int, force: Floats, torque: Floats, centre: tuple[float, ...] | None

@@ -24,14 +24,17 @@ class FreePath:
     fastest: ClassVar[float] = 0.5  # cells per step of the centre, just below the speed of sound
 
     def __init__(
-        self, case: BoundedLattice, label: str, motion: Free, shape: RigidShape, size: tuple[int, ...]
+        self,
+        case: BoundedLattice,
+        label: str,
+        motion: Free,
+        shape: RigidShape,
+        size: tuple[int, ...],
     ):
         self.label, self.motion, self.D = label, motion, case.dimensions
         self.volume, moments = shape.volume(size), shape.inertia(size)
         middle = shape.middle
-        self.inertia: Inertia = motion.inertia(
-            self.volume, moments, shape.endless, self.D, middle
-        )
+        self.inertia: Inertia = motion.inertia(self.volume, moments, shape.endless, self.D, middle)
         self.strength = motion.strength(self.volume, self.D)
         self.weight = motion.weight(self.volume, self.D)
         self._states: dict[int, State] = {}

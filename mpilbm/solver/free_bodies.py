@@ -11,7 +11,6 @@ part: a copy, a collective call with several ranks, and about 0.1 ms of Python f
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 
 import numpy as np

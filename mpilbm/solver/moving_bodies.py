@@ -12,7 +12,7 @@ from mpilbm.solids.build import Geometry
 from mpilbm.solids.free_path import FreePath
 from mpilbm.solids.moving_bodies import MovingBody, require_continuous, table
 from mpilbm.solver.boundary_lists import BoundaryLists
-from mpilbm.solver.context import SlabContext, stored_shares
+from mpilbm.solver.context import stored_shares
 from mpilbm.solver.free_bodies import FreeBodies
 from mpilbm.solver.populations import Populations
 from mpilbm.solver.timed_values import TimedArray
@@ -33,8 +33,8 @@ class MovingBodies:
         context = self._context = fluid.context
         self.bodies = tuple(_with_path(body) for body in MovingBody.all(context.case))
         responds = any(body.motion.responds for body in self.bodies)
-        given = fluid, step_lists, geometry, self.bodies
-        self.free = FreeBodies(*given) if responds else None
+        shared = fluid, step_lists, geometry, self.bodies
+        self.free = FreeBodies(*shared) if responds else None
         device, given = context.device, {"movers": len(self.bodies)}
         self._launches = [
             (context.bind(MOVE, mover=k, **planes, **given), body.cells)

@@ -1,5 +1,7 @@
 """Bodies that move freely: momentum, stability, symmetry, added mass, springs, layouts, slabs."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from support.body_forces import FORCE, flow, sample
@@ -68,7 +70,7 @@ def test_the_momentum_of_fluid_and_body(lattice):
         own = (0.5 * V * state.velocity + state.force + state.gained)[:D]
         known.append((momentum(cluster) + own, np.prod(size) - share.sum() / 255))
         assert np.abs(state.force).max() > 1e-4
-    for (P, _), (P_next, cells) in zip(known, known[1:], strict=False):
+    for (P, _), (P_next, cells) in pairwise(known):
         assert P_next - P == pytest.approx(0.5 * V * g + (V + cells) * G, abs=1e-13)
 
 
@@ -192,7 +194,10 @@ def test_the_added_mass_of_a_body_that_starts(density):
 def test_a_ball_that_falls_on_the_floor_rests_there():
     """Where the repulsion equals its weight; another ball that falls on it does not overlap it."""
     given = {"gravity": 1e-3, "density": 4.0, "contact_speed": 0.02}
-    bodies = free("one", ball([7.0, 5.6], 2.5), **given), free("two", ball([7.3, 11.6], 2.5), **given)
+    bodies = (
+        free("one", ball([7.0, 5.6], 2.5), **given),
+        free("two", ball([7.3, 11.6], 2.5), **given),
+    )
     more = {"fluid": {"viscosity": 0.1}}
     tables = fluid("D2Q9", [14, 16], *bodies, walls=True, **more)
     least = []

@@ -80,7 +80,11 @@ def test_units(tmp_path):
 
 
 TOUCHES = {
-    "wall": ({"gravity": [0.0, -3e-2], "contact_speed": 1e-3, "contact": 0.5}, (), "the wall at y-"),
+    "wall": (
+        {"gravity": [0.0, -3e-2], "contact_speed": 1e-3, "contact": 0.5},
+        (),
+        "the wall at y-",
+    ),
     "body": (
         {"gravity": [3e-2, 0.0], "contact_speed": 1e-3, "contact": 0.5},
         [{"label": "post", "shape": {"name": "box", "lower": [17, 0], "upper": [20, 22]}}],

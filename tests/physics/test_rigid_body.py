@@ -1,4 +1,4 @@
-"""The equations of motion of a rigid body, without a fluid: what is kept, springs, fixed degrees."""
+"""The equations of motion of a rigid body, without a fluid: balances, springs, fixed degrees."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from mpilbm.core.registry import make
 from mpilbm.physics.rigid_body import WIDTH, State, rotation_of, turned_by
 
-O = np.zeros(3)
+ZERO = np.zeros(3)
 MOMENTS = np.array([8.5, 18.25, 22.25])
 CENTRE = np.array([5.0, 6.0, 7.0])
 
@@ -24,7 +24,7 @@ def test_a_body_that_tumbles_keeps_energy_and_angular_momentum():
         inertia, state = start(rate=[rate / 30, rate, 0.0])
         energy, angular, tumbled = state.spin @ state.angular, state.angular, 0.0
         for _ in range(round(16 / rate)):
-            state = inertia.advanced(state, O, O)
+            state = inertia.advanced(state, ZERO, ZERO)
             tumbled = max(tumbled, abs((state.rotation.T @ state.spin)[0]))
             state = inertia_free(state)
         errors.append(abs(state.spin @ state.angular / energy - 1))
@@ -37,7 +37,7 @@ def test_a_body_that_tumbles_keeps_energy_and_angular_momentum():
 
 def inertia_free(state: State) -> State:
     """Without the inertia of the fluid inside, which the force on cells would contain."""
-    return State(**(vars(state) | {"gained": O, "turned": O}))
+    return State(**(vars(state) | {"gained": ZERO, "turned": ZERO}))
 
 
 @pytest.mark.parametrize("D", [2, 3])
@@ -50,7 +50,7 @@ def test_springs_and_torsion(D):
     inertia, state = start(D, spring=[0, m * k, 0][:D], velocity=[0, 0.02, 0][:D], **more)
     seen = []
     for _ in range(round(20 * T)):
-        state = inertia_free(inertia.advanced(state, O, O))
+        state = inertia_free(inertia.advanced(state, ZERO, ZERO))
         seen.append((state.centre[1] - 6.0, state.angle[0], state.centre[0] - 5.0))
     first, last = (np.abs(part).max(axis=0) for part in np.split(np.array(seen), 20)[::19])
     assert last == pytest.approx(first, rel=1e-3)
@@ -63,7 +63,7 @@ def test_dampers():
     more = {"damper": [0.2, 0], "friction": 0.5, "velocity": [0.03, 0.01], "rate": 0.02}
     inertia, state = start(2, **more)
     for _ in range(100):
-        state = inertia_free(inertia.advanced(state, O, O))
+        state = inertia_free(inertia.advanced(state, ZERO, ZERO))
     assert state.velocity[:2] == pytest.approx([0.03 * np.exp(-1), 0.01], rel=1e-4)
     assert state.spin[2] == pytest.approx(0.02 * np.exp(-50 / 44.5), rel=1e-4)
 
@@ -90,4 +90,4 @@ def test_packed_states_and_rotations():
     for _ in range(4):
         turn = turned_by(np.array([0, 0, np.pi / 8]), turn)
     assert rotation_of(turn) @ [1, 0, 0] == pytest.approx([0, 1, 0])
-    assert turned_by(O, turn) == pytest.approx(turn)
+    assert turned_by(ZERO, turn) == pytest.approx(turn)

@@ -10,7 +10,6 @@ from mpilbm.backends.interfaces import Event
 from mpilbm.halo import Exchange, Exchanger, Plan, incoming, outgoing
 from mpilbm.parallel.slabs import Slab
 
-
 GATHERED = -1  # the tag of values for all slabs
 
 

@@ -281,10 +281,10 @@ class BodyForcesWriter(TableWriter):
         return ["step", "time (steps)", *names, *(motion.header() if motion else ())]
 
     def _open(self) -> None:
-        moving = self.context.solver.moving
+        bodies = moving.bodies if (moving := self.context.solver.moving) else None
         for number in self.output.bodies(self.case):
             path = self.context.directory / f"forces_{self.case.bodies[number].label}.csv"
-            self.motions[number] = motion_of(self.case, number, moving and moving.bodies)
+            self.motions[number] = motion_of(self.case, number, bodies)
             header = self.header(number)
             rows = self.files[number] = Rows(path, header, self.context.first_step)
             self.keep(rows)

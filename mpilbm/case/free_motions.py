@@ -9,7 +9,7 @@ import numpy as np
 from mpilbm.case.model import Case
 from mpilbm.core.errors import NonFiniteError
 from mpilbm.core.units import VELOCITY
-from mpilbm.physics.motions.free import Free
+from mpilbm.physics.motions import Responding
 from mpilbm.solids.contacts import Contacts
 from mpilbm.solids.free_path import FreePath
 from mpilbm.solids.moving_bodies import MovingBody
@@ -49,7 +49,7 @@ def free_problems(case: Case) -> Iterator[str]:
 
 def path_of(body: MovingBody) -> FreePath | None:
     """The path of a free body, with its state at t = 0; None for other bodies."""
-    if not isinstance(body.motion, Free):
+    if not isinstance(body.motion, Responding):
         return None
     label = body.case.bodies[body.number].label
     return FreePath(body.case, label, body.motion, body.shape, body.size)

@@ -6,8 +6,7 @@ import numpy as np
 
 from mpilbm.core.errors import NonFiniteError
 from mpilbm.model.case import BoundedLattice
-from mpilbm.physics.motions import Floats, Placement
-from mpilbm.physics.motions.free import Free
+from mpilbm.physics.motions import Floats, Placement, Responding
 from mpilbm.physics.rigid_body import Inertia, State, rotation_of
 from mpilbm.solids.rigid_shape import RigidShape
 
@@ -27,7 +26,7 @@ class FreePath:
         self,
         case: BoundedLattice,
         label: str,
-        motion: Free,
+        motion: Responding,
         shape: RigidShape,
         size: tuple[int, ...],
     ):

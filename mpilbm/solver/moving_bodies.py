@@ -6,7 +6,7 @@ import numpy as np
 
 from mpilbm.codegen.program import MOTION, MOVE, MOVED, SHARE
 from mpilbm.layouts.grid import Grid, byte_grid
-from mpilbm.physics.motions.free import Free
+from mpilbm.physics.motions import Responding
 from mpilbm.solids import Floats
 from mpilbm.solids.build import Geometry
 from mpilbm.solids.free_path import FreePath
@@ -100,7 +100,7 @@ class MovingBodies:
 
 def _with_path(body: MovingBody) -> MovingBody:
     """A free body with its path in this run; other bodies as they are."""
-    if not isinstance(body.motion, Free):
+    if not isinstance(body.motion, Responding):
         return body
     label = body.case.bodies[body.number].label
     path = FreePath(body.case, label, body.motion, body.shape, body.size)

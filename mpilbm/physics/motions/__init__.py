@@ -3,7 +3,7 @@
 One file for each motion. To add one, write a file with a class derived from `Motion` and
 `@register("motions", name)`. The position of a body on a given path follows from the time alone:
 all ranks compute it in float64 from the same numbers, and a checkpoint does not contain it. A
-motion that `responds` follows from the force of each step, see solver/free_bodies.py; checkpoints
+`Responding` motion follows from the force of each step, see solver/free_bodies.py; checkpoints
 contain the state of its body.
 """
 
@@ -18,6 +18,7 @@ from mpilbm.core.formulas.parser import FormulaError
 from mpilbm.core.formulas.values import Value
 from mpilbm.core.registry import Parameters
 from mpilbm.model.case import BoundedLattice, Case
+from mpilbm.physics.rigid_body import Inertia, State
 
 Floats = NDArray[np.float64]
 
@@ -57,7 +58,7 @@ class Placement:
 class Motion(Parameters):
     """How a body moves; the base class of all motions.
 
-    responds  whether the force on the body determines the motion; `placement` is then that at t = 0
+    responds  whether the force on the body determines the motion, see Responding
     """
 
     responds: ClassVar[bool] = False
@@ -73,6 +74,39 @@ class Motion(Parameters):
     def problems(self, case: Case) -> list[str]:
         """Errors in the parameters, one line each."""
         return []
+
+
+class Responding(Motion):
+    """A motion that follows from the force on the body; `placement` is that at t = 0.
+
+    density  of the body; that of the fluid at rest is 1
+    contact  the gap in cells at which the repulsion begins, see solids/contacts.py
+    """
+
+    responds: ClassVar[bool] = True
+    density: float
+    contact: float
+
+    def weight(self, volume: float, D: int) -> Floats:
+        """The weight less that of the displaced fluid, (3,)."""
+        raise NotImplementedError
+
+    def strength(self, volume: float, D: int) -> float:
+        """The repulsion of bodies that touch."""
+        raise NotImplementedError
+
+    def inertia(
+        self, volume: float, moments: Floats, endless: tuple[int, ...], D: int, rest: Floats
+    ) -> Inertia:
+        """What determines the motion of a shape, which is infinite along `endless` axes.
+
+        volume, moments: those of rigid_body.Inertia; rest: (3,), the centre in the case.
+        """
+        raise NotImplementedError
+
+    def start(self, inertia: Inertia, centre: Floats) -> State:
+        """The state at t = 0."""
+        raise NotImplementedError
 
 
 def wrong_formulas(given: tuple[Value, ...]) -> list[tuple[int, str]]:

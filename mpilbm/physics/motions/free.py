@@ -1,6 +1,6 @@
 """The free motion: a body moves by the force of the fluid, its weight, springs and contacts."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
@@ -19,7 +19,7 @@ from mpilbm.core.quantity import (
 from mpilbm.core.registry import register
 from mpilbm.core.units import counted
 from mpilbm.model.case import Case
-from mpilbm.physics.motions import Floats, Motion, Placement
+from mpilbm.physics.motions import Floats, Placement, Responding
 from mpilbm.physics.rigid_body import Inertia, State
 
 Degree = Literal["x", "y", "z", "rotation", "rotation_x", "rotation_y", "rotation_z"]
@@ -27,7 +27,7 @@ PER_AXIS = "one entry per dimension"
 
 
 @register("motions", "free")
-class Free(Motion):
+class Free(Responding):
     """A body that moves by the force of the fluid, its weight and springs.
 
         m dU/dt = F + (m - V) g - spring (x - x_0) - damper U + contacts,   m = density V
@@ -54,8 +54,6 @@ class Free(Motion):
     body that touches a wall or another body ends the run with the exit code 3, as one that leaves
     the box through an opening does.
     """
-
-    responds: ClassVar[bool] = True
 
     density: Annotated[float, SOLID_DENSITY] = Field(
         gt=0, description="density of the body; that of the fluid at rest is 1", examples=[1.15]

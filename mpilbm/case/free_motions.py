@@ -7,7 +7,7 @@ from math import log, pi, sqrt
 import numpy as np
 
 from mpilbm.case.model import Case
-from mpilbm.core.errors import NonFiniteError
+from mpilbm.core.errors import BodyError
 from mpilbm.core.units import VELOCITY
 from mpilbm.physics.motions import Responding
 from mpilbm.solids.contacts import Contacts
@@ -43,7 +43,7 @@ def free_problems(case: Case) -> Iterator[str]:
     with_paths = (replace(b, motion=paths.get(b.number, b.motion)) for b in bodies)
     try:
         Contacts(case, tuple(with_paths)).loads(0)
-    except NonFiniteError as error:
+    except BodyError as error:
         yield str(error).replace("in step 1; bodies", "at the start; bodies")
 
 

@@ -162,7 +162,7 @@ def surface_speeds(case: Case) -> Iterator[tuple[str, float, str]]:
         k = int(np.argmax(path.speed))
         key = f"body.{case.bodies[body.number].label}.motion"
         falls = falling_speed(body)[0] if body.motion.responds else 0.0
-        if falls > path.speed[k]:
+        if path.speed[k] < falls <= FAST:  # beyond, `motions` warns: it is a prediction
             yield key, falls, " when its drag equals its weight"
         else:
             yield key, float(path.speed[k]), f" at t = {path.t[k]:g}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mpilbm.core.errors import NonFiniteError
+from mpilbm.core.errors import BodyError
 from mpilbm.model.case import BoundedLattice
 from mpilbm.physics.boundary_capabilities import FaceFlow
 from mpilbm.solids import Floats
@@ -67,7 +67,7 @@ class Contacts:
                 self._others.append((body.label, body.shape.in_box(case.domain)))
 
     def loads(self, t: int) -> Loads:
-        """The repulsion during the step from t to t + 1; NonFiniteError if bodies touch.
+        """The repulsion during the step from t to t + 1; BodyError if bodies touch.
 
         Of free bodies at the places half a step later that follow from their velocities.
         """
@@ -112,9 +112,9 @@ class Contacts:
                     force = pose.path.strength * (1 - gap / contact) ** 2 * normal
                     _add(found, pose, force, arm)
 
-    def _touches(self, pose: Pose, t: int, text: str) -> NonFiniteError:
+    def _touches(self, pose: Pose, t: int, text: str) -> BodyError:
         fix = "use smaller cells, or a larger contact or contact_speed"
-        return NonFiniteError(
+        return BodyError(
             f"body.{pose.label}.motion: the body {text} in step {t + 1}; bodies do not overlap "
             f"walls or each other; {fix}, or end the run before",
             step=t + 1,
@@ -148,7 +148,7 @@ class Contacts:
         return r
 
     def _inside(self, pose: Pose, t: int) -> None:
-        """NonFiniteError if the surface is in a body at rest whose distance is not known."""
+        """BodyError if the surface is in a body at rest whose distance is not known."""
         for label, shape in self._others:
             at, D = pose.centre.copy(), self._D
             wraps = self._periods > 0

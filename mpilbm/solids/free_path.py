@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from mpilbm.core.errors import NonFiniteError
+from mpilbm.core.errors import BodyError
 from mpilbm.model.case import BoundedLattice
 from mpilbm.physics.motions import Floats, Placement, Responding
 from mpilbm.physics.rigid_body import Inertia, State, rotation_of
@@ -52,11 +52,11 @@ class FreePath:
         self._states[self.last] = self._states[self.last].at(force, torque)
 
     def advance(self, force: Floats, torque: Floats) -> None:
-        """Add the next state, with these forces besides those of the fluid; NonFiniteError."""
+        """Add the next state, with these forces besides those of the fluid; BodyError."""
         t, state = self.last + 1, self.inertia.advanced(self.at(self.last), force, torque)
         speed = float(np.abs(state.velocity).max())
         if not speed < self.fastest or not np.isfinite(state.spin).all():
-            raise NonFiniteError(
+            raise BodyError(
                 f"body.{self.label}.motion: the body moves by {speed:.3g} cells in step {t}; "
                 f"allowed: below {self.fastest:g}; use a smaller time step, or a weaker gravity",
                 step=t,

@@ -27,8 +27,11 @@ DEPTHS = (1.0, 0.6, 0.2)  # of points within a body, as a part of their distance
 
 
 def meetings(case: Case) -> Iterator[Finding]:
-    """Pairs of bodies, of which one moves at least, with a gap below NARROW cells."""
-    movers = MovingBody.all(case)
+    """Pairs of bodies, of which one moves at least, with a gap below NARROW cells.
+
+    Free bodies are left out: their paths are not known, and they repel others.
+    """
+    movers = [body for body in MovingBody.all(case) if not body.motion.responds]
     if not movers or len(case.bodies) < 2:
         return
     pairs = max(1, len(movers) * (len(movers) - 1) // 2)

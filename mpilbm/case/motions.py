@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mpilbm.case.free_motions import falling_speed, free_problems, speed_text
 from mpilbm.case.model import Case
 from mpilbm.core.registry import find, names
 from mpilbm.model.findings import NOTE, SERIOUS, WARNING, Finding
@@ -20,6 +21,14 @@ MOST_MOVERS = 255  # the number of a moving body in a cell is one byte
 
 def motion_problems(case: Case) -> Iterator[str]:
     """What a body that moves cannot have: other boundaries and shapes, an impossible path."""
+    found = list(_own_problems(case))
+    yield from found
+    parts = [part for k in moving(case) for part in (case.bodies[k].shape, case.bodies[k].motion)]
+    if not found and not any(part.problems(case) for part in parts if part):
+        yield from free_problems(case)
+
+
+def _own_problems(case: Case) -> Iterator[str]:
     movers = moving(case)
     if len(movers) > MOST_MOVERS:
         yield (
@@ -135,12 +144,14 @@ class Path:
         return cls(t, centre, extent, speed, moved, tilt)
 
 
-def _slower(body: MovingBody, path: Path) -> str:
+def _slower(body: MovingBody, speed: float) -> str:
     """The advice for a motion that is too fast: the time step at which it is not."""
-    ratio, units = FAST / float(path.speed.max()), body.case.units
+    ratio, units = FAST / speed, body.case.units
     if units:
         return f"set units.step = {units.step * ratio:.3g} or below for {FAST:g}"
     by = f"{ratio:.3g} and steps by {1 / ratio:.3g}"
+    if body.motion.responds:
+        by = f"{ratio:.3g}, accelerations by {ratio**2:.3g} and steps by {1 / ratio:.3g}"
     return f"for {FAST:g} multiply velocities, rates and the viscosity by {by}"
 
 
@@ -150,7 +161,11 @@ def surface_speeds(case: Case) -> Iterator[tuple[str, float, str]]:
         path = Path.of(body)
         k = int(np.argmax(path.speed))
         key = f"body.{case.bodies[body.number].label}.motion"
-        yield key, float(path.speed[k]), f" at t = {path.t[k]:g}"
+        falls = falling_speed(body)[0] if body.motion.responds else 0.0
+        if path.speed[k] < falls <= FAST:  # beyond, `motions` warns: it is a prediction
+            yield key, falls, " when its drag equals its weight"
+        else:
+            yield key, float(path.speed[k]), f" at t = {path.t[k]:g}"
 
 
 def motions(case: Case) -> Iterator[Finding]:
@@ -159,19 +174,25 @@ def motions(case: Case) -> Iterator[Finding]:
         label = case.bodies[body.number].label
         key, path = f"body.{label}.motion", Path.of(body)
         speed, when = float(path.speed.max()), path.t[int(np.argmax(path.speed))]
+        why = f"above {FAST:g} shares change too fast and the flow is compressible"
         if speed > FAST:
             text = (
-                f"the surface moves at {speed:.3g} cells per step at t = {when:g}; above {FAST:g} "
-                f"shares change too fast and the flow is compressible; {_slower(body, path)}"
+                f"the surface moves at {speed:.3g} cells per step at t = {when:g}; {why}; "
+                f"{_slower(body, speed)}"
             )
             yield Finding(WARNING, key, text)
+        elif body.motion.responds and (text := speed_text(body)):
+            falls = falling_speed(body)[0]
+            more = f"; {why}; {_slower(body, falls)}" if falls > FAST else " in unbounded fluid"
+            yield Finding(WARNING if falls > FAST else NOTE, key, text + more)
         if body.shape.thickness < THIN:
             text = (
                 f"the body is {body.shape.thickness:.3g} cells thick; below {THIN:g} it slows "
                 "fluid down without stopping it; use smaller cells"
             )
             yield Finding(WARNING, f"body.{label}.shape", text)
-        yield from _at_faces(body, path, key)
+        if not body.motion.responds:
+            yield from _at_faces(body, path, key)
 
 
 def _at_faces(body: MovingBody, path: Path, key: str) -> Iterator[Finding]:

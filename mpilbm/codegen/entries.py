@@ -37,6 +37,7 @@ class EntryText(KernelText):
 
     cell: CellNames = LISTED
     ahead = False  # whether the values of all directions are loaded before any is used
+    head = "entry"  # C text of the place of a cell in the array `head`, see `arrived`
 
     def __init__(
         self,
@@ -69,13 +70,16 @@ class EntryText(KernelText):
     def arrived(
         self, fluid: FieldKernels, parity: int, lowest: int, pointer: str = "f", prefix: str = "f"
     ) -> list[Symbol]:
-        """The incoming populations of a cell; of i >= `lowest` what its entries have staged."""
+        """The incoming populations of a cell; of i >= `lowest` what its entries have staged.
+
+        The first of these entries is at the place `self.head` of the array `head`.
+        """
         stored = fluid.layout.populations
         value = "LOAD(staging, {})" if stored else "staging[{}]"
         self.declare(staging="store*" if stored else "real*", head="int32*", following="int32*")
         for i, f_i in enumerate(fluid.incoming(self, parity, pointer, prefix)):
             self.do(f"real arrives_{i} = {{0}};", f_i)
-        self.do("for (int32 k = head[entry]; k >= 0; k = following[k]) {{")
+        self.do(f"for (int32 k = head[{self.head}]; k >= 0; k = following[k]) {{{{")
         self.do(LINKS.format("k"))
         for i in range(lowest, self.directions):
             self.do(f"if ({listed(i)}) arrives_{i} = {value.format(staged(i))};")

@@ -10,6 +10,7 @@ from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.program import (
     CLEAR,
     CURSORS,
+    FREE_CELLS,
     MOTION,
     MOTIONS,
     MOVE,
@@ -25,7 +26,7 @@ from mpilbm.model.expressions import Expression
 from mpilbm.solids.moving_bodies import PLACES, WIDTH
 from mpilbm.solids.shares import SMALL, WHOLE
 
-PLACE = """\
+AROUND = """\
 GLOBAL const double* mine = motion + ROW_OF({mover});
 int at[3], left_over = (int)entry;
 for (int a = 0; a < 3; a++) {{
@@ -36,7 +37,9 @@ for (int a = 0; a < 3; a++) {{
 }}
 const int x = at[0], row = {row};
 const int64 plane = {across} - below;
-if (x < 0 || x >= nx || row < 0 || row >= rows || plane < first || plane >= end_plane) return;
+if (x < 0 || x >= nx || row < 0 || row >= rows || plane < first || plane >= end_plane) return;"""
+
+PLACE = """
 for (int k = 1; k < {mover}; k++)
   if (around_body(motion + ROW_OF(k), at[0], at[1], at[2])) return;
 const int64 place = {place};
@@ -70,10 +73,10 @@ def move_kernel(fluid: FluidKernels) -> KernelText:
     kernel.declare(**types, **dict.fromkeys((SHARE, MOVED, RESTING), "uint8*"))
     given = {"mover": MOVER, "share": SHARE, "moved": MOVED, "resting": RESTING}
     flat = fluid.lattice.D == 2
-    given |= {"row": "0" if flat else "at[1]", "across": "at[1]" if flat else "at[2]"}
+    given |= _along(flat)
     given |= {"z": "0" if flat else "at[2] + 0.5", "place": body.grid.address(0, HERE)}
     kernel.written |= {SHARE, MOVED}
-    kernel.do(PLACE.format(**given).replace("{", "{{").replace("}", "}}"))
+    kernel.do((AROUND + PLACE).format(**given).replace("{", "{{").replace("}", "}}"))
     return kernel
 
 
@@ -94,6 +97,11 @@ def clear_kernel() -> KernelText:
     kernel.do(f"{SHARE}[entry] = {RESTING}[entry];", writes=SHARE)
     kernel.do(f"{MOVED}[entry] = 0;", writes=MOVED)
     return kernel
+
+
+def _along(flat: bool) -> dict[str, str]:
+    """C text of the row and of the plane of the box, in 2D or 3D, of the cell at[]."""
+    return {"row": "0" if flat else "at[1]", "across": "at[1]" if flat else "at[2]"}
 
 
 @cache
@@ -128,3 +136,32 @@ class MovingForceText(CellForceText):
         self.argument(MOVER, "int")
         own = self.load("own", f"(real)({body.number(self)} == {MOVER})")
         super()._add([own * each for each in force], places)
+
+
+class FreeForceText(MovingForceText):
+    """As MovingForceText, of the cells of the box around the body that are in this slab.
+
+    `entry` counts the cells of the box; a plane of it belongs to one slab. `head` has a number for
+    each cell of the slab, or for one cell if `head_step` is 0, without boundary lists.
+    """
+
+    role = FREE_CELLS
+    head = "head_step * (((plane - first) * rows + row) * nx + x)"
+
+    def __init__(self, fluid: FluidKernels, parity: int, lowest: int) -> None:
+        super().__init__(fluid, parity, lowest, framed=False)
+        body = fluid.model.body
+        assert body is not None  # see CellForceText
+        del self.arguments["cells"]
+        self.declare(nx="int", rows="int", below="int64", first="int64", end_plane="int64")
+        self.declare(head_step="int64", **{MOTION: "double*"})
+        cell = self.cell
+        assert (cell.plane, cell.row, cell.x) == ("plane", "row", "x"), "AROUND defines these"
+        around = AROUND.format(mover=MOVER, **_along(fluid.lattice.D == 2))
+        self.entry = [
+            *around.splitlines(),
+            f"MAYBE_UNUSED const int {cell.x_m} = X_BEFORE(x), {cell.x_p} = X_AFTER(x);",
+            f"MAYBE_UNUSED const int {cell.row_m} = BEFORE(row, rows), "
+            f"{cell.row_p} = AFTER(row, rows);",
+            f"if ({body.number(self)} != {MOVER}) return;",
+        ]

@@ -28,6 +28,7 @@ CLEAR = "clear_bodies"  # role of the kernel that leaves the shares of bodies at
 BETWEEN = {name: f"{name}_between" for name in (SHARE, MOVED, MOTION)}
 MOVER = "mover"  # the number of a moving body, from 1
 MOVED_CELLS = "moved_cells"  # role of the kernel of the forces on moving bodies
+FREE_CELLS = "free_cells"  # role of the kernel of the force in each step on bodies that move freely
 
 Phase = Literal["boundary", "collide", "copy", "other"]
 

@@ -18,6 +18,7 @@ from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FieldKernels, FluidKernels, Options
 from mpilbm.codegen.model import Model
 from mpilbm.codegen.moving_bodies import (
+    FreeForceText,
     MovingForceText,
     clear_kernel,
     move_kernel,
@@ -46,7 +47,7 @@ from mpilbm.layouts.cells import CellNames
 from mpilbm.model.case import BoundedLattice, Case
 from mpilbm.physics.boundaries import in_cells
 from mpilbm.physics.boundary_capabilities import Reads
-from mpilbm.physics.motions import moving
+from mpilbm.physics.motions import moving, responding
 from mpilbm.solids.box_walls import mirrored_faces, rows_end_in_walls
 from mpilbm.solids.windows import REACH, cut_axes, has_windows
 
@@ -199,11 +200,14 @@ def body_kernels(case: Case, kernels: FluidKernels, parity: int) -> list[KernelT
         force_kernel(Listed(kernels, boundary, name, parity, walls), needs.split, needs.framed)
         for name, boundary in weighed_boundaries(case).items()
     ]
-    found += [sums_kernel(), state_kernel()] if needs.weighed and parity == 0 else []
+    free = responding(case)
+    found += [sums_kernel(), state_kernel()] if (needs.weighed or free) and parity == 0 else []
     if {*needs.weighed} & {*in_cells(case)} - {*moving(case)}:
         found.append(CellForceText(kernels, parity, _lowest(case), needs.framed))
-    if {*needs.weighed} & {*moving(case)}:
+    if {*needs.weighed} & {*moving(case)} - {*free}:
         found.append(MovingForceText(kernels, parity, _lowest(case), framed=False))
+    if free:
+        found.append(FreeForceText(kernels, parity, _lowest(case)))
     return found + ([stress_kernel(kernels, parity, _lowest(case))] if needs.split else [])
 
 

@@ -10,7 +10,7 @@ from mpilbm.layouts.formats import SCALE, Formats
 from mpilbm.model.case import BoundedLattice, Case, Fluid
 from mpilbm.physics.boundaries import Condition, in_cells, one_face_each
 from mpilbm.physics.couplings import solids
-from mpilbm.physics.motions import moving
+from mpilbm.physics.motions import moving, responding
 from mpilbm.solids.box_walls import mirrored_faces, rows_end_in_walls
 from mpilbm.solids.windows import cut_axes, has_windows
 
@@ -139,12 +139,13 @@ def _in_cells(case: Case) -> dict[str, Any] | None:
     boundary = cell_boundary(case)
     if boundary is None:
         return None
-    weighed, moves = {*case.needs.weighed}, {*moving(case)}
+    weighed, moves, free = {*case.needs.weighed}, {*moving(case)}, {*responding(case)}
     at_rest = {*in_cells(case)} - moves
     return boundary.structure() | {
         "weighed": bool(weighed & at_rest),
         "moving": bool(moves),
-        "moving_weighed": bool(weighed & moves),
+        "moving_weighed": bool(weighed & moves - free),
+        "free": bool(free),
     }
 
 

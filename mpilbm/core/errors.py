@@ -101,6 +101,10 @@ class NonFiniteError(MpilbmError):
         self.step = step  # pickled with the other attributes, not as an argument
 
 
+class BodyError(NonFiniteError):
+    """A body that moves freely touches a wall or another body, leaves the box, or is too fast."""
+
+
 class StoppedEarly(MpilbmError):
     """A signal or the wall-time limit ended the run after it wrote a complete checkpoint."""
 

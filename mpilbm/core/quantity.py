@@ -185,3 +185,19 @@ CELSIUS = Quantity(
 def whole_type(field: FieldInfo) -> Any:
     """The annotation of a field with its metadata."""
     return Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
+
+
+SOLID_DENSITY = _quantity("rho_0", "1120 kg/m^3", si.DENSITY)
+
+
+def _of_body(unit: str, symbol: str, metres: int, seconds: int) -> Quantity:
+    """A quantity of a body in kg m^n s^k; in 2D per length, with a metre less."""
+    dimensions = [(metres, seconds, 1), (metres - 1, seconds, 1)]
+    texts = (f"5 {symbol}", f"5 {symbol}/m")
+    return Quantity(unit, texts, tuple(map(_lattice, dimensions)))
+
+
+SPRING = _of_body("rho_0 cells^3/step^2; 2D: cells^2", "N/m", 0, -2)
+DAMPER = _of_body("rho_0 cells^3/step; 2D: cells^2", "kg/s", 0, -1)
+TORSION = _of_body("rho_0 cells^5/step^2; 2D: cells^4", "N m", 2, -2)
+FRICTION = _of_body("rho_0 cells^5/step; 2D: cells^4", "N m s", 2, -1)

@@ -182,11 +182,13 @@ class Exchange:
 class Exchanger:
     """The exchanges of one rank, made by `make(plan, arrays)`; a context manager.
 
-    `recordings`: steps recorded by the solver. They hold exchanges, so they are dropped first.
+    recordings  steps recorded by the solver. They hold exchanges, so they are dropped first
+    allgather   returns the values of all ranks, as Communicator.allgather; of one rank by default
     """
 
     def __init__(self, make: Callable[[Plan, tuple[Any, ...]], Exchange]):
         self._make = make
+        self.allgather: Callable[[Any], list[Any]] = lambda value: [value]
         self.recordings: dict[int, Callable[[], None]] = {}
         self._exchanges: list[Exchange] = []
 

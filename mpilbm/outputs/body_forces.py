@@ -13,7 +13,7 @@ from mpilbm.core.registry import register
 from mpilbm.core.units import FORCE, TORQUE, counted, lattice_text
 from mpilbm.model.findings import NOTE, Finding
 from mpilbm.outputs import Context, Output, Watched
-from mpilbm.outputs.body_motion import BodyMotion, motion_of
+from mpilbm.outputs.body_motion import BodyMotion, MotionInStep, motion_of
 from mpilbm.outputs.coefficients import Coefficients, Series, columns, directions
 from mpilbm.outputs.core import body_problems, chosen_bodies, parts_problems
 from mpilbm.outputs.core.tables import TableWriter
@@ -26,6 +26,7 @@ from mpilbm.storage.csv_log import Rows
 
 ROW_BYTES = 512
 Parts = list[tuple[np.ndarray, np.ndarray]]  # of each rank
+Moved = dict[int, MotionInStep]  # by number of the body
 
 
 @register("outputs", "body_forces")
@@ -85,9 +86,7 @@ class BodyForces(Output):
         "or of a body with a rotation a point of the axis",
         examples=[[32, 32]],
     )
-
     split: bool = Field(False, description="also write the pressure and viscous parts of the force")
-
     files: ClassVar[tuple[str, ...]] = ("forces_<label>.csv",)
     free: ClassVar[tuple[str, ...]] = ("body",)
     watchable: ClassVar[bool] = True
@@ -262,7 +261,7 @@ class BodyForcesWriter(TableWriter):
         self.force, self.torque = ((m + self.D - 3, *rest) for m, *rest in (FORCE, TORQUE))
         self.files: dict[int, Rows] = {}  # by number of the body, on rank 0
         self.series: dict[int, Series] = {}  # of the coefficients; likewise
-        self.motions: dict[int, BodyMotion | None] = {}  # of the bodies; likewise
+        self.motions: dict[int, BodyMotion | None] = {}  # likewise
         on_root(context.comm, self._open)
 
     def header(self, number: int) -> list[str]:
@@ -282,35 +281,41 @@ class BodyForcesWriter(TableWriter):
         return ["step", "time (steps)", *names, *(motion.header() if motion else ())]
 
     def _open(self) -> None:
+        bodies = moving.bodies if (moving := self.context.solver.moving) else None
         for number in self.output.bodies(self.case):
             path = self.context.directory / f"forces_{self.case.bodies[number].label}.csv"
-            self.motions[number] = motion_of(self.case, number)
+            self.motions[number] = motion_of(self.case, number, bodies)
             header = self.header(number)
             rows = self.files[number] = Rows(path, header, self.context.first_step)
             self.keep(rows)
             coefficients = self.output.coefficients(self.case, number)
             self.series[number] = Series.of_rows(coefficients, header, rows.kept)
 
-    def start(self, step: int) -> Callable[[], Parts | None]:
+    def start(self, step: int) -> Callable[[], tuple[Parts | None, Moved]]:
         """Enqueue the sums over the links of this rank."""
         exchanged = self.context.solver.exchanged
         assert exchanged is not None, "the case needs forces, see Output.bodies"
         bodies, sums = exchanged.groups[:, 1], exchanged.start()
-        return lambda: self.comm.gather((bodies, sums()))
+        moved = {k: motion.during(step) for k, motion in self.motions.items() if motion}
+        return lambda: (self.comm.gather((bodies, sums())), moved)
 
-    def add_rows(self, step: int, found: Parts) -> None:
+    def add_rows(self, step: int, found: tuple[Parts, Moved]) -> None:
         """Add a row for each body, from the bodies and the sums of each rank."""
-        totals, weighed = over_bodies(self.case, found), self.case.needs.weighed
+        parts, moved = found
+        totals, weighed = over_bodies(self.case, parts), self.case.needs.weighed
         for number, file in self.files.items():
-            file.add(step, self._row(step, number, totals[weighed.index(number)]))
+            total = totals[weighed.index(number)]
+            file.add(step, self._row(step, number, total, moved.get(number)))
 
-    def _row(self, step: int, number: int, total: np.ndarray) -> list[float]:
+    def _row(
+        self, step: int, number: int, total: np.ndarray, motion: MotionInStep | None
+    ) -> list[float]:
         """The row of a body from its sums: force, torque, pressure and stress."""
         D, turning, time = self.D, len(self.turns), step + 0.5
         ends = np.cumsum([D, turning, D])
         force, torque, pressure, stress = np.split(total[: 3 * D + turning], ends)
-        if motion := self.motions[number]:
-            force, torque = motion.corrected(step, force, torque, self.output.centre)
+        if motion:
+            force, torque = motion.corrected(force, torque, self.output.centre)
         else:
             torque = torque - self._moment(number, force)
         parts = np.concatenate([pressure, force - pressure, stress] if self.parts else [[]])
@@ -319,7 +324,7 @@ class BodyForcesWriter(TableWriter):
         if units := self.case.units:
             row += [self.time(time), *units.to_si(force, self.force)]
             row += [*units.to_si(torque, self.torque), *units.to_si(parts, self.force)]
-        return row + (motion.row(time) if motion else [])
+        return row + (motion.row if motion else [])
 
     def _moment(self, number: int, force: np.ndarray) -> np.ndarray:
         """The torque about the origin of a force at the centre."""

@@ -1,19 +1,26 @@
 """The place and the motion of a moving body, and the inertia of the fluid in it, for its forces."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.case.case import Case
 from mpilbm.core.units import LENGTH, VELOCITY
 from mpilbm.physics.lattices import AXES
+from mpilbm.physics.motions import Placement
 from mpilbm.solids.moving_bodies import MovingBody
 
 Floats = NDArray[np.float64]
 
 
-def motion_of(case: Case, number: int) -> "BodyMotion | None":
-    """That of a body of the case; None at rest."""
-    found = (each for each in MovingBody.all(case) if each.number == number)
+def motion_of(
+    case: Case, number: int, bodies: Sequence[MovingBody] | None = None
+) -> "BodyMotion | None":
+    """That of a body of the case; None at rest. `bodies`: those of a run, with their paths."""
+    bodies = MovingBody.all(case) if bodies is None else bodies
+    found = (each for each in bodies if each.number == number)
     return next((BodyMotion(each) for each in found), None)
 
 
@@ -41,8 +48,37 @@ class BodyMotion:
             found += [*units.to_si(at, LENGTH), *units.to_si(u, VELOCITY)]
         return found
 
+    def during(self, step: int) -> "MotionInStep":
+        """The motion in the step after `step`; call it before further steps."""
+        body = self._body
+        (p, L), (p_next, L_next) = body.momentum(step), body.momentum(step + 1)
+        at, row = body.placement(step + 1), self.row(step + 0.5)
+        return MotionInStep(p_next - p, L_next - L, at, at.of(body.middle), row)
+
     def corrected(
         self, step: int, force: Floats, torque: Floats, centre: tuple[float, ...] | None
+    ) -> tuple[Floats, Floats]:
+        """See MotionInStep.corrected."""
+        return self.during(step).corrected(force, torque, centre)
+
+
+@dataclass(frozen=True, eq=False)
+class MotionInStep:
+    """The motion of a body in a step.
+
+    momentum, angular  (3,), what the fluid in the body, of density 1, gained
+    at      the placement at the end of the step; `middle`: (3,), the centre of the shape there
+    row     see BodyMotion.row, in the middle of the step
+    """
+
+    momentum: Floats
+    angular: Floats
+    at: Placement
+    middle: Floats
+    row: list[float]
+
+    def corrected(
+        self, force: Floats, torque: Floats, centre: tuple[float, ...] | None
     ) -> tuple[Floats, Floats]:
         """Force and torque of the fluid around the body, without the inertia of that in it.
 
@@ -51,21 +87,19 @@ class BodyMotion:
 
             F = F_cells + d(V u)/dt,   T = T_cells + d(I omega)/dt
 
-        from the values after `step` and `step` + 1 steps. [Feng & Michaelides 2009, Comput. Fluids
-        38, 370] force (D,), and torque (3,), in 2D (1,), about the centre of the shape; the result
-        is about `centre`, a point in the frame of the shape that moves with the body, by default
-        the centre of a shape that does not turn, and a point of the axis of one that does.
+        from the values before and after the step. [Feng & Michaelides 2009, Comput. Fluids 38, 370]
+        force (D,), and torque (3,), in 2D (1,), about the centre of the shape; the result is about
+        `centre`, a point in the frame of the shape that moves with the body, by default the centre
+        of a shape that does not turn about another point, else a point of the axis.
         """
-        body, D = self._body, self._D
-        (p, L), (p_next, L_next) = body.momentum(step), body.momentum(step + 1)
+        D = force.size
         whole, turn = np.zeros(3), np.zeros(3)
         whole[:D] = force
-        whole += p_next - p
+        whole += self.momentum
         turn[-torque.size :] = torque
-        turn += L_next - L
-        placement = body.placement(step + 1)
-        about = placement.point
+        turn += self.angular
+        about = self.at.point
         if centre is not None:
-            about = placement.of(np.append(centre, [0.0] * (3 - D)))
-        turn += np.cross(placement.of(body.middle) - about, whole)
+            about = self.at.of(np.append(centre, [0.0] * (3 - D)))
+        turn += np.cross(self.middle - about, whole)
         return whole[:D], turn[-torque.size :]

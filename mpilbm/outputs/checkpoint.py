@@ -9,6 +9,8 @@
     /boundary.<list>  the values that boundaries keep; attributes: the names of the values
         cells         int64 (entries,): (plane * rows + row) * nx + x
         values        (entries, names)
+    /free.bodies      float64 (bodies, values): the states of the bodies that move freely, see
+                      physics/rigid_body.py; only with such bodies
 
 `<fluid>` is the label of the fluid, "fluid" if there is only one. A label contains no dot and every
 other name contains one, so that they cannot collide. In 2D rows = 1, planes = ny. The file ends
@@ -44,6 +46,7 @@ Small = dict[str, np.ndarray | None]  # datasets that rank 0 writes at once; Non
 FORMAT = 2  # 1 had no digest
 ENTRIES = "boundary."
 SOLID = "solid.crc32"
+FREE_BODIES = "free.bodies"
 
 
 @register("outputs", "checkpoint")
@@ -144,12 +147,18 @@ class CheckpointWriter:
 
     def _small(self) -> Small:
         """The datasets that rank 0 writes at once; collective."""
-        return {SOLID: self._solid_sums, **self._entries()}
+        moving, bodies = self.context.solver.moving, {}
+        if moving and moving.free:
+            bodies = {FREE_BODIES: moving.free.states(self.context.solver.steps)}
+        return {SOLID: self._solid_sums, **self._entries(), **bodies}
 
     def _describe(self, step: int, small: Small, file: "h5py.File") -> None:
         context = self.context
         describe_state(file, context.case, context.solver.state_groups, step, context.kept)
         describe_entries(file, context.solver.entry_states, small)
+        bodies = small.get(FREE_BODIES)
+        if bodies is not None:
+            dataset(file, FREE_BODIES, bodies.shape, bodies.dtype)
 
     def _write_in_threads(self, job: Job, of_slab: SlabCopies, small: Small) -> None:
         """Threads write the planes of this rank, and read them back; rank 0 the small arrays."""

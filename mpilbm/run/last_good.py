@@ -14,7 +14,7 @@ error gives the two checks between which the flow failed, but not the step.
 from collections.abc import Sequence
 from typing import Any
 
-from mpilbm.core.errors import FileSystemError, NonFiniteError
+from mpilbm.core.errors import BodyError, FileSystemError, NonFiniteError
 from mpilbm.outputs import Context
 from mpilbm.outputs.checkpoint import Checkpoint
 from mpilbm.outputs.core.totals import Bad
@@ -30,14 +30,17 @@ class LastGood:
         self.context, self.solver = context, context.solver
         self.step: int | None = None
         self._copies: list | None = None  # before the first call of `keep`
+        self._bodies: Any = None  # the states of free bodies
 
     def keep(self, step: int) -> None:
-        """Copy the state of this step, whose values are finite; collective at the first call."""
+        """Copy the state of this step, whose values are finite; collective."""
         if self._copies is None:
             self._copies = self._allocate()
         if self._copies:
             self._copy(self._arrays(), self._copies)
             self.step = step
+            if free := self.solver.moving and self.solver.moving.free:
+                self._bodies = free.states(step)
 
     def forget(self) -> None:
         """Discard the copy, because the state was replaced: a replay would not lead to it."""
@@ -67,6 +70,8 @@ class LastGood:
         """Restore the copy, the state of step `good`, and advance to `step`; collective."""
         solver, copies = self.solver, self._copies or []
         solver.steps = good
+        if free := solver.moving and solver.moving.free:
+            free.restore(good, self._bodies)
         self._copy(copies, self._arrays())
         solver.resume(good)
         self._copy(copies, self._arrays())  # at step 0 `resume` sets the values of boundaries
@@ -83,8 +88,8 @@ class LastGood:
         before the failure as a checkpoint. Returns `error` itself if there is no older copy.
         """
         bad, totals, copied = error.step, self.context.totals, self.step
-        if copied is None or copied >= bad:
-            return error
+        if copied is None or copied >= bad or isinstance(error, BodyError):
+            return error  # of a body: it names the step already
         self.context.say(f"step {bad}: the flow failed; replaying from step {copied}")
         good = copied if totals.checked is None else max(copied, totals.checked)
         first, found = self._first_bad(copied, good, bad)

@@ -88,6 +88,7 @@ def build_solver(
         say(f"warning: {warning}")
     with say.during("connecting the ranks"):
         exchanger = halo.open(slab, comm, device)
+        exchanger.allgather = comm.allgather
     with say.during("preparing the boundary lists and the launches of the kernels"):
         solver = together(comm, Solver, case, slab, geometry, device, exchanger, program)
         if comm.size > 1 and all(comm.allgather(solver.faster is not None)):

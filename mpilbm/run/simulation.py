@@ -23,6 +23,7 @@ from mpilbm.run.cell_fields import (
     require_function,
 )
 from mpilbm.run.march import Failure, March
+from mpilbm.run.moved_bodies import MovedBody, of_run
 from mpilbm.run.progress import Say
 from mpilbm.run.set_field import Given, set_field
 from mpilbm.run.start import Request, start
@@ -310,6 +311,14 @@ class Simulation:
         `body_forces`, which names the bodies.
         """
         return cell_fields.body_forces(self.context)
+
+    @property
+    def bodies(self) -> dict[str, MovedBody]:
+        """The bodies with a motion at the present step, by label; all ranks read it together.
+
+        sim.bodies["ball"].position, .velocity, .force and others, see MovedBody.
+        """
+        return of_run(self.context)
 
     @undivided
     def save(

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, isfinite, sqrt
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 
 from mpilbm.core.errors import CaseError
 from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab
-from mpilbm.physics.motions import Motion, Placement, moving
+from mpilbm.physics.motions import Placement, moving, responding
 from mpilbm.solids import Flags, Floats
 from mpilbm.solids.rigid_shape import RigidShape
 
@@ -41,17 +41,27 @@ WIDTH = sum(FIELDS.values())
 PLACES = dict(zip(FIELDS, np.cumsum([0, *FIELDS.values()]).tolist(), strict=False))
 
 
+class Placed(Protocol):
+    """What gives the place of a body at a time: a motion, see `Motion.placement`."""
+
+    responds: ClassVar[bool]
+
+    def placement(self, t: float | Floats, centre: Floats) -> Placement:
+        """The placement at time t."""
+
+
 @dataclass(frozen=True)
 class MovingBody:
     """A body with a motion in a case.
 
     number  of the body in the case
+    motion  a motion on a given path, or the path of a run so far
     """
 
     case: Case
     number: int
     shape: RigidShape
-    motion: Motion
+    motion: Placed
 
     fastest: ClassVar[float] = 1.0  # cells per step of the centre: beyond, cells would be skipped
 
@@ -246,7 +256,7 @@ def table(bodies: tuple[MovingBody, ...], times: Floats) -> Floats:
 
 def reachable_cells(case: Case, slab: Slab) -> list[Flags]:
     """The cells of a slab that each measured moving body may fill, see MovingBody.reachable."""
-    weighed = case.needs.weighed
+    weighed = {*case.needs.weighed} - {*responding(case)}
     return [body.reachable(slab) for body in MovingBody.all(case) if body.number in weighed]
 
 
@@ -289,10 +299,11 @@ def continuous(body: MovingBody, times: Floats) -> tuple[int, str]:
 def require_continuous(bodies: tuple[MovingBody, ...], times: Floats, needed: int) -> int:
     """How many of the times have places to which all bodies move, see `continuous`.
 
-    CaseError if these are fewer than `needed`. Times that case/motions.py has checked count.
+    CaseError if these are fewer than `needed`. Times that case/motions.py has checked count. A body
+    that responds checks its own steps.
     """
     count = len(times)
-    for body in bodies:
+    for body in (body for body in bodies if not body.motion.responds):
         known = int(np.searchsorted(times, body.checked, side="right"))
         if known >= count:
             continue

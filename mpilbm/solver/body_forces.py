@@ -136,6 +136,30 @@ class MovingForces(CellForces):
         return read
 
 
+class FreeForces:
+    """The force on a body that moves freely: that which its motion uses, a group of one slab."""
+
+    def __init__(self, fluid: Populations, moving: MovingBodies, place: int):
+        self._clock, self._moving, self._body = fluid.context.clock, moving, moving.bodies[place]
+        number, self._width = (
+            fluid.case.needs.weighed.index(self._body.number),
+            force_columns(fluid.case),
+        )
+        self.groups = np.array([[0, number]][: fluid.slab.rank == 0], np.int64).reshape(-1, 2)
+
+    def start(self) -> Callable[[], Floats]:
+        """As MomentumExchange.start, for this body; collective."""
+        steps, free = self._clock.steps, self._moving.free
+        assert free is not None, "this body moves freely"
+        self._moving.begin_step(steps)
+        self._moving.update(steps)
+        found = np.zeros((1, self._width))
+        if steps >= 0:
+            taken = free.taken(self._body.number, steps + 1)
+            found[0, : taken.size] = taken
+        return lambda: found[: len(self.groups)]
+
+
 class BodyForces:
     """The sums of the bodies of `case.needs.weighed` in each plane.
 
@@ -158,9 +182,12 @@ class BodyForces:
         on_links = self._bodies > len(at_rest) + len(moved)
         self.links = MomentumExchange(*given) if on_links else None
         parts = (self.links, CellForces.at_rest(*given) if at_rest else None)
-        self._parts: list[MomentumExchange | CellForces] = [part for part in parts if part]
-        if moving:
-            self._parts += [MovingForces(*given, moving, place) for place in moved]
+        self._parts: list[MomentumExchange | CellForces | FreeForces] = [p for p in parts if p]
+        for place in moved:
+            assert moving, "moved bodies are among them"
+            free = moving.bodies[place].motion.responds
+            part = FreeForces(fluid, moving, place) if free else MovingForces(*given, moving, place)
+            self._parts.append(part)
         self.groups = np.concatenate([part.groups for part in self._parts])
 
     def start(self) -> Callable[[], Floats]:

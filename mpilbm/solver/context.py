@@ -37,7 +37,7 @@ from mpilbm.model.case import BoundedLattice
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries import Condition
 from mpilbm.physics.lattices import Lattice
-from mpilbm.physics.motions import moving
+from mpilbm.physics.motions import moving, responding
 from mpilbm.solids.body_walls import BodyWalls
 from mpilbm.solids.box_walls import BoxWalls, without
 from mpilbm.solids.build import Geometry
@@ -278,7 +278,8 @@ def share_tables(
     if bodies := MovingBody.all(case):
         found[RESTING], found[MOVED] = device.upload(shares), device.upload(np.zeros_like(shares))
         motion = motion_table(bodies, np.zeros(1)).ravel()
-        found[MOTION], found[MOTIONS] = device.upload(motion), device.upload(np.tile(motion, AHEAD))
+        times = 1 if responding(case) else AHEAD  # of which the motion is known together
+        found[MOTION], found[MOTIONS] = device.upload(motion), device.upload(np.tile(motion, times))
         found[CURSORS] = device.upload(np.zeros(motion.size, np.int32))
         begin: dict[str, NDArray[Any]] = {MOTION: motion, SHARE: shares}
         begin[MOVED] = np.zeros_like(shares)

@@ -20,7 +20,7 @@ from mpilbm.layouts import AnyGrid
 from mpilbm.layouts.grid import Grid
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.lattices import AXES
-from mpilbm.physics.motions import moving
+from mpilbm.physics.motions import moving, responding
 from mpilbm.solids.windows import why_no_windows, windows_of
 
 TWO_STEPS_REACH = 2  # planes beyond its own that a pass of two steps reads
@@ -79,6 +79,8 @@ def why_single_steps(case: Case, slab: Slab) -> str:
         return "there are several fields"
     if case.dimensions < 3:
         return "the box has two dimensions"
+    if free := responding(case):
+        return f"the body '{case.bodies[free[0]].label}' moves freely"
     if why := why_no_windows(case):
         return why
     across, values = AXES[case.dimensions - 1], case.kernel_values

@@ -1,7 +1,7 @@
 """The shares and velocities of moving bodies on the device, at the time of each step."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,15 +16,21 @@ from mpilbm.codegen.program import (
     SHARE,
 )
 from mpilbm.layouts.grid import Grid, byte_grid
+from mpilbm.physics.motions import Responding
 from mpilbm.solids import Floats
+from mpilbm.solids.build import Geometry
+from mpilbm.solids.free_path import FreePath
 from mpilbm.solids.moving_bodies import AHEAD, WIDTH, MovingBody, require_continuous, table
+from mpilbm.solver.boundary_lists import BoundaryLists
 from mpilbm.solver.context import SlabContext
+from mpilbm.solver.free_bodies import FreeBodies
+from mpilbm.solver.populations import Populations
 from mpilbm.solver.timed_values import TimedArray
 
 
 @dataclass
 class Block:
-    """The arrays `motion` of the times `first` to `end` - 1, (AHEAD, numbers)."""
+    """The arrays `motion` of the times `first` to `end` - 1, (times, numbers)."""
 
     table: Floats
     first: int = 0
@@ -40,8 +46,8 @@ class Motions:
     def __init__(self, context: SlabContext, bodies: tuple[MovingBody, ...], ahead: bool):
         self._case, self._bodies, self._ahead = context.case, bodies, ahead
         width = (1 + len(bodies)) * WIDTH
-        block = self._block = Block(np.zeros((AHEAD, width)))
         queue, tables = (context.device, context.bulk), context.tables
+        block = self._block = Block(np.zeros((tables[MOTIONS].size // width, width)))
         self._table = TimedArray(*queue, tables[MOTIONS], lambda _: block.table)
         self._cursors = TimedArray(
             *queue, tables[CURSORS], lambda t: np.full(width, t - block.first, np.int32)
@@ -51,12 +57,14 @@ class Motions:
     def provide(self, first: int, count: int) -> None:
         """Let the motions of so many times follow one another, from `first` on. CaseError."""
         block = self._block
-        if first < block.first or first + count > block.end:
+        if not self._ahead or first < block.first or first + count > block.end:
             begin, end = max(0, first - 1), first + count
             if self._ahead:
                 end = max(end, min(begin + AHEAD, self._case.run.last + 1))
             times = np.arange(begin, end, dtype=float)
             times = times[: require_continuous(self._bodies, times, first + count - begin)]
+            if not self._ahead:  # states before it may be unknown
+                begin, times = first, times[first - begin :]
             known = table(self._bodies, times).reshape(len(times), -1)
             block.table[: len(times)] = known
             block.first, block.end, self._next = begin, begin + len(times), None
@@ -80,14 +88,18 @@ class MovingBodies:
     ```
 
     Steps can be recorded, because the device knows which motion is the next one. A pass of two
-    steps has arrays of its own for its first step, see BETWEEN.
+    steps has arrays of its own for its first step, see BETWEEN. With free bodies the host provides
+    each motion after the step before, and the arrays at t + 1 precede the boundary lists.
 
+    free   the bodies whose motion follows from their force; None without any
     ahead  whether the motion follows from the time alone: steps can be enqueued ahead of it
     """
 
-    def __init__(self, context: SlabContext):
-        self._context, self.bodies = context, MovingBody.all(context.case)
+    def __init__(self, fluid: Populations, step_lists: BoundaryLists, geometry: Geometry):
+        context = self._context = fluid.context
+        self.bodies = tuple(_with_path(body) for body in MovingBody.all(context.case))
         self.ahead = not any(body.motion.responds for body in self.bodies)
+        self.free = None if self.ahead else FreeBodies(fluid, step_lists, geometry, self.bodies)
         self._width = (1 + len(self.bodies)) * WIDTH
         tables = context.tables
         self._motions = Motions(context, self.bodies, self.ahead)
@@ -132,14 +144,20 @@ class MovingBodies:
         return [{"first": 0, "end_plane": end + ghost, "below": below + turn} for turn in turns]
 
     def prepare(self, t: int, steps: int) -> None:
-        """Provide the motions of so many steps from t on, which follow. Raises CaseError."""
+        """Provide the motions of so many steps from t on, which follow. Raises CaseError.
+
+        Those of free bodies are not known before the steps; `begin_step` provides each of them.
+        """
+        if self.free:
+            return
         self.update(t)
         self._motions.provide(t + 1, steps)
         self._t = t + steps
 
     def enqueue(self) -> None:
         """Enqueue the arrays at the next time, one of those for which `prepare` was called."""
-        self._run(self._launches)
+        if not self.free:
+            self._run(self._launches)
 
     def enqueue_pair(self) -> None:
         """As two calls of `enqueue`; the first one has the arrays between the steps of a pass."""
@@ -157,11 +175,19 @@ class MovingBodies:
         t = max(t, 0)
         if t == self._t:
             return
+        if self.free:
+            self.free.update(t)
         if self._t is None or abs(t - self._t) > 1:
             self._clear({})
         self._motions.provide(t, 1)
-        self.enqueue()
+        self._run(self._launches)
         self._t = t
+
+    def begin_step(self, t: int) -> None:
+        """Enqueue the force on free bodies in the step from t to t + 1, before its lists."""
+        if self.free and t >= 0:
+            self.update(t + 1)
+            self.free.weigh(t + 1)
 
     def _run(self, launches: list[tuple[Runner, int]]) -> None:
         for launch, count in launches:
@@ -173,3 +199,12 @@ class MovingBodies:
         assert isinstance(context.grid, Grid), "other layouts refuse bodies that act in cells"
         cells = byte_grid(SHARE, context.grid).count
         context.bind(CLEAR, **arrays)(context.bulk, 0, cells)
+
+
+def _with_path(body: MovingBody) -> MovingBody:
+    """A free body with its path in this run; other bodies as they are."""
+    if not isinstance(body.motion, Responding):
+        return body
+    label = body.case.bodies[body.number].label
+    path = FreePath(body.case, label, body.motion, body.shape, body.size)
+    return replace(body, motion=path)

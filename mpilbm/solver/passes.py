@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from mpilbm.layouts.grid import Grid
 from mpilbm.solver.boundary_lists import BoundaryLists
 from mpilbm.solver.context import SlabContext
 from mpilbm.solver.exchange_plan import exchange_plan
-from mpilbm.solver.moving_bodies import MovingBodies
 from mpilbm.solver.populations import Populations
 
 Events = tuple[Event | None, ...]  # of each pass: ready to send, all planes computed, arrived
@@ -157,6 +156,19 @@ def collide_stream(
     return Pass(fluid.context, grid, lists.followed(launch, k), exchange, offered)
 
 
+class Moving(Protocol):
+    """Bodies that move, see solver/moving_bodies.py."""
+
+    def prepare(self, t: int, steps: int) -> None:
+        """Provide what so many steps from t on need of the host. Raises CaseError."""
+
+    def begin_step(self, t: int) -> None:
+        """Enqueue what precedes the boundary lists of the step from t to t + 1."""
+
+    def enqueue(self) -> None:
+        """Enqueue the shares and the motion at t + 1, between the boundary lists and the passes."""
+
+
 @dataclass(frozen=True)
 class StepWork:
     """The work of all steps t with t % period = k: the boundary lists, then each pass in turn."""
@@ -165,7 +177,7 @@ class StepWork:
     k: int
     lists: list[BoundaryLists]
     passes: list[Pass]
-    moving: MovingBodies | None = None
+    moving: Moving | None = None
 
     @property
     def waited(self) -> float:
@@ -185,6 +197,8 @@ class StepWork:
     def enqueue(self, timed: bool = False, followed: bool = False) -> Events:
         """Enqueue all; if `timed`, the events of each pass in turn; `followed`: see Pass.run."""
         self.context.forces.update(self.context.clock.steps)
+        if self.moving:
+            self.moving.begin_step(self.context.clock.steps)
         for lists in self.lists:
             lists.run(self.k)
         if self.moving:

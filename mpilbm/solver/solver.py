@@ -72,7 +72,8 @@ class Solver:
         self.coupled = Coupled(self.context, self.fluids) if case.coupling else None
         self.lists = [self._lists(each) for each in self.all]
         self.streaming = [self._collide_streams(k) for k in range(self.period)]
-        self.moving = MovingBodies(self.context) if moving(case) else None
+        given = self.fluids[0], self.lists[0], geometry
+        self.moving = MovingBodies(*given) if moving(case) else None
         self.work = [
             StepWork(self.context, k, self.lists, [*self._before(k), *each], self.moving)
             for k, each in enumerate(self.streaming)
@@ -89,7 +90,7 @@ class Solver:
         self.transport = Transport(self.diagnostics, carried) if case.needs.transported else None
         self.exchanged = None
         if case.needs.weighed:
-            self.exchanged = BodyForces(self.fluids[0], self.lists[0], geometry, self.moving)
+            self.exchanged = BodyForces(*given, self.moving)
 
     def _lists(self, fluid: Populations) -> BoundaryLists:
         """The boundary lists of a fluid, bound to the arrays of all steps of a period."""

@@ -72,7 +72,7 @@ def assert_same_state(expected: Cluster, found: Cluster) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["two arrays", "in place", "pulled", "nodes", "moments", "moving bodies"]
+    "name", ["two arrays", "in place", "pulled", "nodes", "moments", "moving bodies", "free bodies"]
 )
 def test_walls_forces_and_sums(name):
     """The start, and the state, fields, statistics, forces on bodies and flux of some steps."""

@@ -63,6 +63,15 @@ def moving() -> dict:
     return tables
 
 
+def free() -> dict:
+    """As `moving`, with bodies that move freely."""
+    tables = moving()
+    disc, box = tables["body"]
+    disc["motion"] = {"name": "free", "density": 0.8, "velocity": [0.03, 0.06], "rate": 0.01}
+    box["motion"] = {"name": "free", "density": 4.0, "gravity": 3e-3, "rate": 0.03}
+    return tables
+
+
 FLOWS: dict[str, Callable[[], dict]] = {
     "two arrays": lambda: turning("ab", CENTRAL, "half"),
     "in place": lambda: turning("aa", QUADRATIC, "single"),
@@ -70,6 +79,7 @@ FLOWS: dict[str, Callable[[], dict]] = {
     "nodes": lambda: at_rest("indirect", {"name": "tamm_mott_smith"}, "half"),
     "moments": lambda: turning("moments", {"name": "bounce_back"}, "single"),
     "moving bodies": moving,
+    "free bodies": free,
     "moments at rest": lambda: at_rest("moments", {"name": "bounce_back"}, "half"),
     "wall models": lambda: turning("aa", {"name": "wall_model", "law": "spalding"}, "single"),
 }

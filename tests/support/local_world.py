@@ -10,6 +10,8 @@ from mpilbm.backends.interfaces import Event
 from mpilbm.halo import Exchange, Exchanger, Plan, incoming, outgoing
 from mpilbm.parallel.slabs import Slab
 
+GATHERED = -1  # the tag of values for all slabs
+
 
 class LocalWorld:
     """The mailboxes of slabs of one process, each of which runs in its own thread.
@@ -29,7 +31,16 @@ class LocalWorld:
         """The exchanger of slab `rank`."""
         if slab.rank != rank or slab.ranks != self.ranks:
             raise ValueError(f"slab {slab.rank} of {slab.ranks} is not slab {rank} of {self.ranks}")
-        return Exchanger(partial(LocalExchange, self, slab, device))
+        exchanger = Exchanger(partial(LocalExchange, self, slab, device))
+        exchanger.allgather = partial(self._allgather, rank)
+        return exchanger
+
+    def _allgather(self, rank: int, value: Any) -> list[Any]:
+        """The values of all slabs."""
+        for other in range(self.ranks):
+            self.box(rank, other, GATHERED).put(value)
+        others = (self.box(other, rank, GATHERED) for other in range(self.ranks))
+        return [box.get(timeout=self.patience) for box in others]
 
 
 class LocalExchange(Exchange):

@@ -27,6 +27,7 @@ from mpilbm.layouts import Layout
 from mpilbm.outputs.checkpoint import (
     ENTRIES,
     FORMAT,
+    FREE_BODIES,
     SOLID,
     checksums,
     group_name,
@@ -156,6 +157,10 @@ def _check_head(path: Path, case: Case, solver: Solver) -> tuple[int, list[str]]
         _compare(path, "precision.storage", head["storage"], case.precision.storage)
         _compare(path, "precision.offset", bool(head["offset"]), case.precision.offset)
         _compare(path, "state of boundaries", kept, wanted)
+        moving = solver.moving.free if solver.moving else None
+        paths = len(moving.paths) if moving else 0
+        stored = len(file[FREE_BODIES]) if FREE_BODIES in file else 0
+        _compare(path, "free bodies", stored, paths)
         lines = changes(head["case"], case.toml)
         for group in groups:
             stored = file[group_name(group.label)]["f"].shape[1]
@@ -230,6 +235,8 @@ def _read_own(path: Path, slab: Slab, solver: Solver, step: int) -> None:
             for begin, data in read_planes(dataset, slab):
                 data = convert(data)
                 solver.write_state(group.label, begin - slab.begin, data, step)
+        if solver.moving and solver.moving.free:
+            solver.moving.free.restore(step, file[FREE_BODIES][:])
         for label in solver.case.labels:
             kept = file[label].attrs  # files of earlier versions have no bounds
             solver.initial.ranges[label] = float(kept.get("low", nan)), float(kept.get("high", nan))

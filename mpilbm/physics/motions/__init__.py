@@ -1,8 +1,10 @@
 """Motions of bodies: where a rigid body is at a time, and how it moves.
 
 One file for each motion. To add one, write a file with a class derived from `Motion` and
-`@register("motions", name)`. The position of a body follows from the time alone: all ranks compute
-it in float64 from the same numbers, and a checkpoint does not contain it.
+`@register("motions", name)`. The position of a body on a given path follows from the time alone:
+all ranks compute it in float64 from the same numbers, and a checkpoint does not contain it. A
+`Responding` motion follows from the force of each step, see solver/free_bodies.py; checkpoints
+contain the state of its body.
 """
 
 from dataclasses import dataclass
@@ -16,6 +18,7 @@ from mpilbm.core.formulas.parser import FormulaError
 from mpilbm.core.formulas.values import Value
 from mpilbm.core.registry import Parameters
 from mpilbm.model.case import BoundedLattice, Case
+from mpilbm.physics.rigid_body import Inertia, State
 
 Floats = NDArray[np.float64]
 
@@ -55,8 +58,8 @@ class Placement:
 class Motion(Parameters):
     """How a body moves; the base class of all motions.
 
-    responds  whether the force on the body determines the motion: its next place is known only
-              after the step
+    responds  whether the force on the body determines the motion, see Responding: its next place is
+              known only after the step
     """
 
     responds: ClassVar[bool] = False
@@ -74,6 +77,39 @@ class Motion(Parameters):
         return []
 
 
+class Responding(Motion):
+    """A motion that follows from the force on the body; `placement` is that at t = 0.
+
+    density  of the body; that of the fluid at rest is 1
+    contact  the gap in cells at which the repulsion begins, see solids/contacts.py
+    """
+
+    responds: ClassVar[bool] = True
+    density: float
+    contact: float
+
+    def weight(self, volume: float, D: int) -> Floats:
+        """The weight less that of the displaced fluid, (3,)."""
+        raise NotImplementedError
+
+    def strength(self, volume: float, D: int) -> float:
+        """The repulsion of bodies that touch."""
+        raise NotImplementedError
+
+    def inertia(
+        self, volume: float, moments: Floats, endless: tuple[int, ...], D: int, rest: Floats
+    ) -> Inertia:
+        """What determines the motion of a shape, which is infinite along `endless` axes.
+
+        volume, moments: those of rigid_body.Inertia; rest: (3,), the centre in the case.
+        """
+        raise NotImplementedError
+
+    def start(self, inertia: Inertia, centre: Floats) -> State:
+        """The state at t = 0."""
+        raise NotImplementedError
+
+
 def wrong_formulas(given: tuple[Value, ...]) -> list[tuple[int, str]]:
     """(place, message) of each invalid formula of t."""
     found = []
@@ -88,3 +124,8 @@ def wrong_formulas(given: tuple[Value, ...]) -> list[tuple[int, str]]:
 def moving(case: BoundedLattice) -> tuple[int, ...]:
     """Numbers of the bodies that move."""
     return tuple(k for k, body in enumerate(case.bodies) if body.motion is not None)
+
+
+def responding(case: BoundedLattice) -> tuple[int, ...]:
+    """Numbers of the bodies whose motion follows from the force on them."""
+    return tuple(k for k, body in enumerate(case.bodies) if body.motion and body.motion.responds)

@@ -7,9 +7,19 @@ from pathlib import Path
 from mpilbm.codegen.forces import CellForceText
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FluidKernels
-from mpilbm.codegen.program import MOTION, MOVE, MOVED, MOVED_CELLS, MOVER, RESTING, SHARE
+from mpilbm.codegen.program import (
+    DISTANCES,
+    MOTION,
+    MOVE,
+    MOVED,
+    MOVED_CELLS,
+    MOVER,
+    RESTING,
+    SHARE,
+)
 from mpilbm.layouts import HERE
 from mpilbm.model.expressions import Expression
+from mpilbm.solids.distance_field import BAND, SPACING
 from mpilbm.solids.moving_bodies import PLACES, WIDTH
 from mpilbm.solids.shares import SMALL, WHOLE
 
@@ -31,7 +41,8 @@ const int64 place = {place};
 float total = (float)({resting}[place] / (double)WHOLE_SHARE), largest = total;
 int body = 0;
 for (int k = 1; k <= movers; k++) {{
-  const float filled = (float)share_of_body(motion + ROW_OF(k), at[0] + 0.5, at[1] + 0.5, {z});
+  const float filled = (float)share_of_body(motion + ROW_OF(k), {distances}, at[0] + 0.5,
+                                            at[1] + 0.5, {z});
   if (filled > 0 && filled >= largest) {{ largest = filled; body = k; }}
   total += filled;
 }}
@@ -53,9 +64,10 @@ def move_kernel(fluid: FluidKernels) -> KernelText:
     kernel = KernelText(MOVE, "entries", text)
     kernel.sizes(body.grid)
     types = {"nx": "int", "rows": "int", "below": "int64", "first": "int64", "end_plane": "int64"}
-    types |= {MOVER: "int", "movers": "int", MOTION: "double*"}
+    types |= {MOVER: "int", "movers": "int", MOTION: "double*", DISTANCES: "float*"}
     kernel.declare(**types, **dict.fromkeys((SHARE, MOVED, RESTING), "uint8*"))
     given = {"mover": MOVER, "share": SHARE, "moved": MOVED, "resting": RESTING}
+    given["distances"] = DISTANCES
     flat = fluid.lattice.D == 2
     given |= {"row": "0" if flat else "at[1]", "across": "at[1]" if flat else "at[2]"}
     given |= {"z": "0" if flat else "at[2] + 0.5", "place": body.grid.address(0, HERE)}
@@ -69,6 +81,7 @@ def moving_text() -> str:
     """C text of the functions that kernels of moving bodies use."""
     defined = {f"BODY_{name.upper()}": place for name, place in PLACES.items()}
     defined |= {"WHOLE_SHARE": WHOLE, "SMALL_NORMAL": repr(SMALL)}
+    defined |= {"POINTS_PER_CELL": repr(1 / SPACING), "LARGEST_DISTANCE": BAND}
     defined["ROW_OF(k)"] = f"({WIDTH} * (int64)(k))"
     lines = [f"#define {name} {value}" for name, value in defined.items()]
     text = Path(__file__).with_name("moving_bodies.h").read_text("utf-8")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mpilbm.backends import Device
 from mpilbm.backends.interfaces import Array, CompiledKernel, Launch, Runner, Stream
 from mpilbm.case.case import Case
-from mpilbm.codegen.program import MOTION, MOVED, OF, RESTING, SHARE, Program
+from mpilbm.codegen.program import DISTANCES, MOTION, MOVED, OF, RESTING, SHARE, Program
 from mpilbm.codegen.scalar_numbers import (
     MATERIAL,
     buoyancy_numbers,
@@ -32,7 +32,7 @@ from mpilbm.solids.body_walls import BodyWalls
 from mpilbm.solids.box_walls import BoxWalls, without
 from mpilbm.solids.build import Geometry
 from mpilbm.solids.entry_list import EntryList
-from mpilbm.solids.moving_bodies import MovingBody
+from mpilbm.solids.moving_bodies import MovingBody, distances
 from mpilbm.solids.moving_bodies import table as motion_table
 from mpilbm.solids.shares import shares_beside
 from mpilbm.solids.windows import Window
@@ -253,6 +253,7 @@ def share_tables(
     found[SHARE] = device.upload(shares)
     if bodies := MovingBody.all(case):
         found[RESTING], found[MOVED] = device.upload(shares), device.upload(np.zeros_like(shares))
+        found[DISTANCES] = device.upload(distances(bodies))
         found[MOTION] = device.upload(motion_table(bodies, 0).ravel())
     return found
 

@@ -31,7 +31,7 @@ CASES = [(name, given) for name, each in MOTIONS.items() for given in each]
 
 
 def test_every_motion_is_tested_here():
-    assert {*MOTIONS} == {*names("motions")}
+    assert {*MOTIONS, "path"} == {*names("motions")}  # path: test_paths.py
 
 
 @pytest.mark.parametrize(("name", "given"), CASES)

@@ -5,10 +5,10 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from mpilbm.backends.interfaces import CompiledKernel, Runner
+from mpilbm.backends.interfaces import Runner, TwoStepsKernel
 from mpilbm.backends.tuning import SMALL, fastest_way
 from mpilbm.codegen.program import SHARE, WHOLE
-from mpilbm.halo import Exchange
+from mpilbm.halo import Exchange, Plan
 from mpilbm.layouts.grid import Grid
 from mpilbm.solids.windows import Window, covered, windows_of
 from mpilbm.solver.boundary_lists import BoundaryLists, in_turn
@@ -113,8 +113,17 @@ class FaceWindow:
         return run
 
 
+def at_ends(launch: Runner, edge: int) -> Runner:
+    """A launch over so many planes at both ends of a range."""
+
+    def run(stream: Any, begin: int, end: int, stride: int = 1) -> None:
+        launch(stream, begin, begin + edge)
+        launch(stream, end - edge, end)
+
+    return run
+
+
 GROUP = 4  # steps of two passes of two steps: from the first array to the second one and back
-EDGE_PLANES = 32  # of such a pass, which reads four planes more for each launch
 
 
 class TwoSteps:
@@ -136,16 +145,16 @@ class TwoSteps:
     """
 
     def __init__(
-        self, fluid: Populations, kernel: CompiledKernel, windows: Sequence[FaceWindow] = ()
+        self, fluid: Populations, kernel: TwoStepsKernel, windows: Sequence[FaceWindow] = ()
     ):
         context, name = fluid.context, "collide_stream_0"
         self._fluid, self._context = fluid, context
-        self._kernels = context.kernels[name], kernel
-        given = [context.arguments(name, **fluid.numbers(), **fluid.arrays(k)) for k in range(2)]
-        self._windows = windows
+        self._kernel, self._windows = kernel, windows
+        self._given = [
+            context.arguments(name, **fluid.numbers(), **fluid.arrays(k)) for k in range(2)
+        ]
         self._launches = [
-            in_turn(kernel.bind(**arguments), *(window.scatter(k) for window in windows))
-            for k, arguments in enumerate(given)
+            self._followed(kernel.bind(**arguments), k) for k, arguments in enumerate(self._given)
         ]
         self._passes: list[Pass] = []  # set by connect(), with the exchange before the first one
         self._before = Exchange()
@@ -183,6 +192,10 @@ class TwoSteps:
         pairs = zip(windows, known, strict=True)
         return cls(fluid, kernel, [FaceWindow(fluid, *pair) for pair in pairs])
 
+    def _followed(self, launch: Runner, k: int) -> Runner:
+        """A launch that reads array k, and the copies from the windows."""
+        return in_turn(launch, *(window.scatter(k) for window in self._windows))
+
     def _faster_than(self, work: Sequence[StepWork]) -> bool:
         """Whether a group takes less time than as many single steps."""
         context, size = self._context, _size(self._context)
@@ -197,7 +210,8 @@ class TwoSteps:
                     window.compute(k)
                 self._launches[k](context.bulk, *context.grid.interior)
 
-        tiles = [kernel.resources() for kernel in self._kernels]
+        kernels = context.kernels["collide_stream_0"], self._kernel
+        tiles = [kernel.resources() for kernel in kernels]
         faces = [(each.name, *each.where) for each in context.case.boundaries]
         fluid = int(context.geometry.fluid_cells.sum())
         key = f"{context.program.sweep} {size} {fluid} {faces} {tiles}"
@@ -216,11 +230,26 @@ class TwoSteps:
         self._before = prepare(before, arrays)
         for window in self._windows:
             window.connect()
-        edge = EDGE_PLANES if grid.planes >= 4 * EDGE_PLANES else grid.planes
-        for k, launch in enumerate(self._launches):
+        for k in range(len(self._launches)):
             plan = whole_planes(grid, TWO_STEPS_REACH, (k + 1) % 2)
             exchange = prepare(replace(plan, alternating=True), fluid.f)
-            self._passes.append(Pass(context, grid, launch, exchange, edge=edge))
+            self._passes.append(self._pass(k, grid, plan, exchange))
+
+    def _pass(self, k: int, grid: Grid, plan: Plan, exchange: Exchange) -> Pass:
+        """The pass that reads array k; the edge planes are all planes if it is not divided."""
+        context, slab = self._context, self._context.slab
+        faces = sum(peer is not None for peer in (slab.lower, slab.upper))
+        sent = sum(piece.count for piece in plan.sends) * self._fluid.f[0].itemsize
+        parts = self._kernel.parts(grid.planes, faces, sent) if plan.sends and faces else None
+        if parts is None:
+            return Pass(context, grid, self._launches[k], exchange, edge=grid.planes)
+        ends, bulk = self._kernel.bind_parts(parts, **self._given[k])
+        edge, copies = parts.edge, [window.scatter(k) for window in self._windows]
+        both = in_turn(ends, *(at_ends(copy, edge) for copy in copies))
+        late = not parts.measured
+        return Pass(
+            context, grid, self._followed(bulk, k), exchange, edge=edge, both=both, late=late
+        )
 
     @property
     def waited(self) -> float:

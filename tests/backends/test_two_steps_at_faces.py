@@ -12,17 +12,17 @@ from support.two_steps import (
     Launcher,
     Recorder,
     at_faces,
+    edges_of_thick_slabs,
     small_tiles,
     tile,
     two_are_faster,
 )
 
-from mpilbm.backends.cuda import tiles
+from mpilbm.backends.cuda import overlap, tiles
 from mpilbm.case.case import parse_case
 from mpilbm.codegen.program import SHARE
 from mpilbm.parallel import slabs
 from mpilbm.solids.windows import REACH, allows_windows
-from mpilbm.solver import two_steps
 from mpilbm.solver.exchange_plan import allows_two_steps
 from mpilbm.solver.memory_plan import bytes_needed
 from mpilbm.solver.two_steps import FaceWindow
@@ -36,7 +36,7 @@ def small(monkeypatch):
     small_tiles(monkeypatch)
     two_are_faster(monkeypatch)
     monkeypatch.setattr(tiles, "TWO_STEPS", (tile(12, 8, 2),))
-    monkeypatch.setattr(two_steps, "EDGE_PLANES", 3)
+    monkeypatch.setattr(overlap, "parts", edges_of_thick_slabs)
 
 
 def inlet(face: str, speed=0.05) -> dict:

@@ -194,7 +194,7 @@ sweep(const __grid_constant__ Walls walls, const __grid_constant__ Bodies bodies
       int64 chunk, ARGUMENTS)
 {
   extern __shared__ __align__(128) unsigned char memory[];
-  const int64 first = begin + (int64)blockIdx.z * chunk;
+  const int64 first = begin + (int64)blockIdx.z * (stride > 1 ? stride : chunk);
   const int count = (int)(end - first < chunk ? end - first : chunk);
   int sides = 0;
   bool near = false, met = false; /* walls of the box or bodies, bodies */

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from math import prod
 from typing import Any
 
-from mpilbm.backends.interfaces import Runner, TwoStepsKernel
+from mpilbm.backends.interfaces import Event, Runner, TwoStepsKernel
 from mpilbm.backends.tuning import SMALL, fastest_way
 from mpilbm.codegen.program import SHARE, WHOLE
 from mpilbm.halo import Exchange, Plan
@@ -124,6 +125,7 @@ def at_ends(launch: Runner, edge: int) -> Runner:
 
 
 GROUP = 4  # steps of two passes of two steps: from the first array to the second one and back
+BESIDE = "edge"  # the stream of windows, whose kernels alone leave most of a device idle
 
 
 class TwoSteps:
@@ -139,9 +141,9 @@ class TwoSteps:
     each neighbour, which are exchanged after it, and before the first pass after single steps;
     there with solid shares. All ranks take such passes, or none (Solver.take_two_steps). The
     exchange before the first pass waits until the neighbours have reached theirs, so passes
-    alternate as in Plan.alternating. Before a pass, `windows` compute the cells near faces with
-    boundary lists from the same array; afterwards they overwrite these cells, in which a pass is
-    wrong.
+    alternate as in Plan.alternating. At the same time as a pass, `windows` compute the cells near
+    faces with boundary lists from the same array, in a stream of their own; afterwards they
+    overwrite these cells, in which a pass is wrong.
     """
 
     def __init__(
@@ -153,12 +155,32 @@ class TwoSteps:
         self._given = [
             context.arguments(name, **fluid.numbers(), **fluid.arrays(k)) for k in range(2)
         ]
+        self._beside = context.device.stream(BESIDE)
+        self._done: Event | None = None  # recorded after the windows of a pass
         self._launches = [
             self._followed(kernel.bind(**arguments), k) for k, arguments in enumerate(self._given)
         ]
         self._passes: list[Pass] = []  # set by connect(), with the exchange before the first one
         self._before = Exchange()
         self._last: int | None = None  # the steps that were done after the last pass
+
+    def _scatters(self, k: int) -> list[Runner]:
+        """What follows the pass that reads array k: windows overwrite their cells."""
+
+        def wait(stream: Any, begin: int, end: int, stride: int = 1) -> None:
+            assert self._done, "windows are enqueued before the pass"
+            stream.wait(self._done)
+
+        found = [window.scatter(k) for window in self._windows]
+        return [wait, *found] if found else []
+
+    def _run_windows(self, run: Callable[[FaceWindow], None]) -> None:
+        """Enqueue the windows of a pass, after the work in the bulk stream."""
+        if self._windows:
+            self._beside.wait(self._context.bulk.record())
+            for window in self._windows:
+                run(window)
+            self._done = self._beside.record()
 
     @classmethod
     def of(cls, fluids: Sequence[Populations], work: Sequence[StepWork]) -> "TwoSteps | None":
@@ -182,10 +204,14 @@ class TwoSteps:
             return None
         windows, lists = windows_of(case, slab) or (), context.geometry.lists
         shape = slab.planes, *slab.shape[1:]
-        if grid.ghost < ghost_planes(case, slab) or not covered(windows, lists, shape):
+        walls = context.body_walls
+        reflecting = walls.owners if walls else frozenset()
+        if grid.ghost < ghost_planes(case, slab):
+            return None
+        if not covered(windows, lists, shape, reflecting):
             return None
         kernel = context.device.two_steps(context.kernels, grid)
-        inner = [context.of_window(window) for window in windows] if kernel else []
+        inner = [context.of_window(each, BESIDE) for each in windows] if kernel else []
         known = [each for each in inner if each is not None]
         if kernel is None or len(known) < len(windows):
             return None
@@ -194,7 +220,7 @@ class TwoSteps:
 
     def _followed(self, launch: Runner, k: int) -> Runner:
         """A launch that reads array k, and the copies from the windows."""
-        return in_turn(launch, *(window.scatter(k) for window in self._windows))
+        return in_turn(launch, *self._scatters(k))
 
     def _faster_than(self, work: Sequence[StepWork]) -> bool:
         """Whether a group takes less time than as many single steps."""
@@ -206,8 +232,7 @@ class TwoSteps:
 
         def two() -> None:
             for k in range(GROUP // 2):
-                for window in self._windows:
-                    window.compute(k)
+                self._run_windows(partial(FaceWindow.compute, k=k))
                 self._launches[k](context.bulk, *context.grid.interior)
 
         kernels = context.kernels["collide_stream_0"], self._kernel
@@ -244,7 +269,7 @@ class TwoSteps:
         if parts is None:
             return Pass(context, grid, self._launches[k], exchange, edge=grid.planes)
         ends, bulk = self._kernel.bind_parts(parts, **self._given[k])
-        edge, copies = parts.edge, [window.scatter(k) for window in self._windows]
+        edge, copies = parts.edge, self._scatters(k)
         both = in_turn(ends, *(at_ends(copy, edge) for copy in copies))
         late = not parts.measured
         return Pass(
@@ -269,8 +294,8 @@ class TwoSteps:
     def enqueue(self, steps: int) -> None:
         """Enqueue so many steps, a multiple of GROUP, from an even step on."""
         for k in range(steps // 2):
-            for window in self._windows:
-                window.run(k % 2, self._context.clock.steps + 2 * k)
+            done = self._context.clock.steps + 2 * k
+            self._run_windows(partial(FaceWindow.run, k=k % 2, steps=done))
             self._passes[k % 2].run()
 
     def ended(self, steps: int) -> None:

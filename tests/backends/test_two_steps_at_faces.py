@@ -75,6 +75,17 @@ CASES = {
     ),
     "one end": at_faces([inlet("x+", -0.03), sides("bounce_back", "x-")], (26, 9, 7)),
     "profile": at_faces([PROFILE, outlet("x+", "yu")], (20, 9, 7), **FORCE),
+    "profile along a cut": at_faces(
+        [PROFILE, outlet("x+"), sides("zou_he", "z+", rho=1.0), sides("bounce_back", "z-")],
+        (20, 9, 13),
+    ),
+    "sponges": at_faces(
+        [inlet("x-"), outlet("x+", "characteristic"), outlet("z-", "neumann"),
+         outlet("z+", "copy")],
+        (20, 9, 16),
+        sponge=[SPONGE, SPONGE | {"where": ["z+"]}],
+        force={"name": "guo", "value": ["1e-4*x", "1e-4*z", "1e-4*y"]},
+    ),
     "y in time": at_faces([GUST, outlet("y+", "neumann")], (20, 13, 7)),
     "z": at_faces(
         [inlet("z-"), outlet("z+", "regularized"), sides("bounce_back", "x-", "x+")],
@@ -128,7 +139,9 @@ def advanced(case: dict, count: int, *parts: int, device=EmulatedDevice) -> Clus
     return cluster
 
 
-@pytest.mark.parametrize(("name", "count"), [*((n, 2) for n in CASES), ("z", 3), ("car", 1)])
+@pytest.mark.parametrize(
+    ("name", "count"), [*((n, 2) for n in CASES), ("z", 3), *((n, 1) for n in ("car", "sponges"))]
+)
 def test_the_bits_of_single_steps(name, count):
     """Groups after odd numbers of steps, after single steps and after another group."""
     device = Recorder if count == 1 else EmulatedDevice
@@ -175,19 +188,13 @@ def test_boundaries_that_keep_a_state_take_single_steps():
 @pytest.mark.parametrize(
     ("boundaries", "more"),
     [
-        ([inlet("x-"), outlet("x+")], {"force": {"name": "guo", "value": ["1e-4*x", 0, 0]}}),
         ([inlet("x-"), outlet("x+")], {"force": {"name": "guo", "value": ["1e-4*t", 0, 0]}}),
-        ([PROFILE, outlet("x+"), sides("free_slip", "z-", "z+")], {}),
         ([sides("pressure_jump", "z-", "z+", rho_jump=0.01), sides("bounce_back", "y-", "y+")], {}),
-        ([inlet("x-"), outlet("x+")], {"sponge": [SPONGE]}),
         ([inlet("x-"), outlet("x+")], {"body": [FILLED | {"boundary": {"name": "interpolated"}}]}),
     ],
     ids=[
-        "force of x",
         "force of t",
-        "profile along a cut",
         "jump across planes",
-        "sponge",
         "body on links",
     ],
 )

@@ -132,6 +132,8 @@ def flows():
 def at_blocks(size):
     """(name, tables) of flows past a block that turns near a moving ball, or has a wall model."""
     block = {"label": "block", "shape": {"name": "box", "lower": [9, 4, 3], "upper": [17, 9, 8]}}
+    cut = {"name": "box", "lower": [12, 3, 2], "upper": [20, 6, 9]}
+    notched = block | {"shape": {"name": "difference", "of": [block["shape"], cut]}}
     turns = {"name": "rotation", "axis": [0, 0, 1], "rate": 0.01}
     goes = {"name": "translation", "velocity": ["0.02*sin(t/20)", 0, 0.01]}
     for layout in ("ab", "aa", "esopull", "moments"):
@@ -139,6 +141,9 @@ def at_blocks(size):
         pairs = (block, turns), (case["body"][0], goes)
         bodies = [body | {"motion": motion, "boundary": boundary} for body, motion in pairs]
         yield f"bodies that move {layout}", case | {"body": bodies}
+        if layout in ("ab", "moments"):
+            field = [notched | {"motion": turns, "boundary": boundary}]
+            yield f"a body that moves by a field of distances {layout}", case | {"body": field}
     for layout in ("ab", "moments", "indirect"):
         wall = {"name": "wall_model", "law": "spalding"}
         case = tables("D3Q19", size, "ball", layout)

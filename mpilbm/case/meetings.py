@@ -6,7 +6,6 @@ given by a mask are left out.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -18,12 +17,10 @@ from mpilbm.model.findings import WARNING, Finding
 from mpilbm.physics.motions import Floats, Placement
 from mpilbm.solids import Flags, Ints
 from mpilbm.solids.moving_bodies import MovingBody
-from mpilbm.solids.rigid_shape import RigidShape
 
 MOST_TIMES, SAMPLES = 2**14, 300
 MOST_DISTANCES = 10**7  # of all pairs at all times
 SAME = 1e-6  # cells, between places of bodies that move as one
-DEPTHS = (1.0, 0.6, 0.2)  # of points within a body, as a part of their distance to the surface
 
 
 def meetings(case: Case) -> Iterator[Finding]:
@@ -94,7 +91,7 @@ def _gap(a: MovingBody, at_a: Placement, b: MovingBody, at_b: Placement) -> Floa
         (a, at_a, b, at_b, centre_a, 1),
         (b, at_b, a, at_a, centre_b, -1),
     ):
-        x = _points(one, one.shape, at_one, chosen) - centre[chosen, None]
+        x = _places(one, at_one, chosen, one.shape.points(one.size)) - centre[chosen, None]
         r = _across(one, two, _nearest(one, x - sign * offset[chosen, None]))
         q = r @ at_two.rotation[chosen]  # R^T r of each point
         found[chosen] = np.minimum(found[chosen], two.shape.distance(q).min(axis=1))
@@ -119,9 +116,9 @@ def _joined(at_a: Placement, at_b: Placement) -> bool:
     return all(np.allclose(at_a.of(X), at_b.of(X), rtol=0, atol=SAME) for X in points)
 
 
-def _points(body: MovingBody, shape: RigidShape, at: Placement, times: Ints) -> Floats:
-    """Places of the points of a surface in the frame of the body, (times, points, 3)."""
-    turned = shape.points(body.size) @ np.swapaxes(at.rotation[times], -1, -2)
+def _places(body: MovingBody, at: Placement, times: Ints, points: Floats) -> Floats:
+    """Places (times, points, 3) of points in the frame of the shape, as offsets from the centre."""
+    turned = points @ np.swapaxes(at.rotation[times], -1, -2)
     found: Floats = at.of(body.middle)[times, None] + turned
     return found
 
@@ -129,17 +126,13 @@ def _points(body: MovingBody, shape: RigidShape, at: Placement, times: Ints) -> 
 def _beside(body: MovingBody, at: Placement, other: Body, t: Floats) -> Iterator[Finding]:
     """Whether a body meets a body at rest."""
     chosen, case = _spread(len(t), SAMPLES), body.case
-    centre = at.of(body.middle)[chosen, None]
-    own = _points(body, body.shape, at, chosen) - centre
-    x = np.concatenate([centre + depth * own for depth in DEPTHS], axis=1)
-    inside = _inside(case, other, x)
+    within = body.shape.within(body.size)
+    inside = _inside(case, other, _places(body, at, chosen, within))
     if inside.any():
         yield _finding(body, other, -1.0, float(t[chosen[np.argmax(inside)]]))
         return
-    half = tuple(h + NARROW for h in body.shape.half)
-    radius = body.shape.radius + NARROW if body.shape.radius else 0.0
-    around = replace(body.shape, half=half, radius=radius)
-    inside = _inside(case, other, _points(body, around, at, chosen))
+    around = body.shape.points(body.size, NARROW)
+    inside = _inside(case, other, _places(body, at, chosen, around))
     if inside.any():
         yield _finding(body, other, None, float(t[chosen[np.argmax(inside)]]))
 

@@ -11,7 +11,7 @@ from mpilbm.core.registry import find, names
 from mpilbm.model.findings import NOTE, SERIOUS, WARNING, Finding
 from mpilbm.physics.motions import Floats, moving
 from mpilbm.solids.moving_bodies import JUMP, MovingBody, in_parts, moved_by
-from mpilbm.solids.shapes import Shape
+from mpilbm.solids.sampled_shape import rigid_of
 
 FAST = 0.15  # surface speed, cells per step
 THIN, NARROW = 2.0, 2.0  # cells
@@ -42,24 +42,26 @@ def _own_problems(case: Case) -> Iterator[str]:
                 f"{key}.boundary: found '{body.boundary.name}', which acts on the links of bodies "
                 f"at rest; allowed for a body with a motion: {', '.join(_boundaries())}"
             )
-        rigid = body.shape.rigid(case.dimensions) if body.shape else None
-        if rigid is None:
-            found = f"'{body.shape.name}'" if body.shape else "a mask"
+        assert body.motion, "see moving()"
+        if (body.shape and body.shape.problems(case)) or body.motion.problems(case):
+            continue
+        try:
+            rigid = rigid_of(body.shape, case.domain.size)
+        except ValueError as error:
+            yield f"{key}.shape: {error}"
+            continue
+        if body.motion.responds and rigid.field:
             yield (
-                f"{key}.shape: found {found}, whose distance kernels do not compute; allowed for a "
-                f"body with a motion: {', '.join(_shapes())}"
+                f"{key}.motion: found '{body.motion.name}', the shape moves by a field of "
+                "distances; allowed: sphere, cylinder and box; use one of these, or a given path"
             )
-        elif body.motion and not (body.shape.problems(case) or body.motion.problems(case)):
-            yield from _path_problems(MovingBody(case, number, rigid, body.motion), key)
+            continue
+        yield from _path_problems(MovingBody(case, number, rigid, body.motion), key)
 
 
 def _boundaries() -> list[str]:
     found = {name: find("boundaries", name) for name in names("boundaries")}
     return [name for name, cls in found.items() if cls.declares.in_cells]
-
-
-def _shapes() -> list[str]:
-    return [n for n in names("shapes") if find("shapes", n).rigid is not Shape.rigid]
 
 
 def _path_problems(body: MovingBody, key: str) -> Iterator[str]:
@@ -110,7 +112,7 @@ class Path:
 
     t       (n,), see MovingBody.times
     centre  (n, 3)
-    extent  (n, 3), see RigidShape.extent
+    below, above  (n, 3), see RigidShape.extent
     speed   (n,), the largest speed of the surface, or a bound of it: |u| + |spin| reach
     moved   (n - 1,), by how much the surface moves from each time to the next, likewise
     tilt    the largest component by which endless axes have turned
@@ -118,7 +120,8 @@ class Path:
 
     t: Floats
     centre: Floats
-    extent: Floats
+    below: Floats
+    above: Floats
     speed: Floats
     moved: Floats
     tilt: float
@@ -137,11 +140,12 @@ class Path:
                 places, turns = (before, centre), (before_R, at.rotation)
                 moved = moved_by(np.concatenate(places), np.concatenate(turns), shape.reach)
             before, before_R = centre[-1:], at.rotation[-1:]
-            found.append((centre, extent, speed, moved))
+            found.append((centre, *extent, speed, moved))
             for a in shape.endless:
                 tilt = max(tilt, float(np.abs(at.rotation[..., a, :] - np.eye(3)[a]).max()))
-        centre, extent, speed, moved = (np.concatenate(e) for e in zip(*found, strict=True))
-        return cls(t, centre, extent, speed, moved, tilt)
+        parts = (np.concatenate(each) for each in zip(*found, strict=True))
+        centre, below, above, speed, moved = parts
+        return cls(t, centre, below, above, speed, moved, tilt)
 
 
 def _slower(body: MovingBody, speed: float) -> str:
@@ -201,8 +205,8 @@ def _at_faces(body: MovingBody, path: Path, key: str) -> Iterator[Finding]:
     for a in finite:
         n = body.size[a]
         gaps = {
-            "-": path.centre[:, a] - path.extent[:, a],
-            "+": n - path.centre[:, a] - path.extent[:, a],
+            "-": path.centre[:, a] - path.below[:, a],
+            "+": n - path.centre[:, a] - path.above[:, a],
         }
         for side, gap in gaps.items():
             k = int(np.argmin(gap))

@@ -55,12 +55,13 @@ def _scalar(case: Case, scalar: Scalar) -> Scalar:
 
 def _body(case: Case, body: Body, keys: dict[str, int]) -> Body:
     where = f"body.{body.label}"
-    try:
-        shape = body.shape and body.shape.resolved(case)
-    except ValueError as error:
-        raise CaseError(str(error), f"{where}.shape", case.path) from None
-    boundary = _read(case, body.boundary, f"{where}.boundary", keys)
-    return body.model_copy(update={"shape": shape, "boundary": boundary})
+    found: dict[str, Any] = {"boundary": _read(case, body.boundary, f"{where}.boundary", keys)}
+    for key, part in (("shape", body.shape), ("motion", body.motion)):
+        try:
+            found[key] = part and part.resolved(case)
+        except ValueError as error:
+            raise CaseError(str(error), f"{where}.{key}", case.path) from None
+    return body.model_copy(update=found)
 
 
 def _read(case: Case, boundary: AnyCondition, where: str, keys: dict[str, int]) -> AnyCondition:

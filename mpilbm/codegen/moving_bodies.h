@@ -71,9 +71,60 @@ INLINE double share_behind(double distance, double x, double y, double z)
   return offset > 0 ? share : 1 - share;
 }
 
+/* The share of the unit cell around a point q from the centre in the frame of the body, from the grid of
+   distances: that behind a plane, with the interpolated distance and the direction of its gradient. */
+INLINE double share_of_field(GLOBAL const double* row, GLOBAL const float* distances, const double* q)
+{
+  GLOBAL const double* R = row + BODY_ROTATION;
+  GLOBAL const float* own = distances + (int64)row[BODY_FIRST];
+  int64 step[3], stride = 1;
+  double part[3], n[3], value[2][2][2];
+  for (int a = 0; a < 3; a++) {
+    const int points = (int)row[BODY_POINTS + a];
+    part[a] = 0;
+    step[a] = 0;
+    if (points > 1) {
+      const double place = (q[a] - row[BODY_LOWER + a]) * POINTS_PER_CELL;
+      if (place < 0 || place > points - 1) return 0;
+      const int first = (int)place < points - 2 ? (int)place : points - 2;
+      part[a] = place - first;
+      step[a] = stride;
+      own += stride * first;
+    }
+    stride *= points;
+  }
+  int full = 1, empty = 1;
+  for (int k = 0; k < 2; k++)
+    for (int j = 0; j < 2; j++)
+      for (int i = 0; i < 2; i++) {
+        const float found = own[k * step[2] + j * step[1] + i * step[0]];
+        full = full && found <= -(float)LARGEST_DISTANCE;
+        empty = empty && found >= (float)LARGEST_DISTANCE;
+        value[k][j][i] = found;
+      }
+  if (full || empty) return full;
+  double distance = 0;
+  for (int a = 0; a < 3; a++) n[a] = 0;
+  for (int k = 0; k < 2; k++)
+    for (int j = 0; j < 2; j++)
+      for (int i = 0; i < 2; i++) {
+        const double wx = i ? part[0] : 1 - part[0], wy = j ? part[1] : 1 - part[1];
+        const double wz = k ? part[2] : 1 - part[2], each = value[k][j][i];
+        distance += each * wx * wy * wz;
+        n[0] += (i ? each : -each) * wy * wz;
+        n[1] += (j ? each : -each) * wx * wz;
+        n[2] += (k ? each : -each) * wx * wy;
+      }
+  const double size = sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
+  const double scale = size > SMALL_NORMAL ? 1 / size : 0;
+  return share_behind(distance, (R[0] * n[0] + R[1] * n[1] + R[2] * n[2]) * scale,
+                      (R[3] * n[0] + R[4] * n[1] + R[5] * n[2]) * scale,
+                      (R[6] * n[0] + R[7] * n[1] + R[8] * n[2]) * scale);
+}
+
 /* The share of the unit cell around a point that a body fills. The share at an edge, where a round part
    meets a plane or two planes meet, is the product of those of the parts. */
-INLINE double share_of_body(GLOBAL const double* row, double x, double y, double z)
+INLINE double share_of_body(GLOBAL const double* row, GLOBAL const float* distances, double x, double y, double z)
 {
   GLOBAL const double* R = row + BODY_ROTATION;
   const double r[3] = {wrapped_double(x - row[BODY_CENTRE], row[BODY_WRAP]),
@@ -89,6 +140,7 @@ INLINE double share_of_body(GLOBAL const double* row, double x, double y, double
     q[a] = R[a] * r[0] + R[3 + a] * r[1] + R[6 + a] * r[2];
     if (row[BODY_ROUND + a] > 0) far += q[a] * q[a];
   }
+  if (row[BODY_POINTS] > 0) return share_of_field(row, distances, q);
   if (row[BODY_RADIUS] > 0) {
     far = sqrt(far);
     const double over = far > SMALL_NORMAL ? far : SMALL_NORMAL;

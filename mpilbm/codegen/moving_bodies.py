@@ -10,6 +10,7 @@ from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.program import (
     CLEAR,
     CURSORS,
+    DISTANCES,
     FREE_CELLS,
     MOTION,
     MOTIONS,
@@ -23,6 +24,7 @@ from mpilbm.codegen.program import (
 )
 from mpilbm.layouts import HERE
 from mpilbm.model.expressions import Expression
+from mpilbm.solids.distance_field import BAND, SPACING
 from mpilbm.solids.moving_bodies import PLACES, WIDTH
 from mpilbm.solids.shares import SMALL, WHOLE
 
@@ -47,7 +49,8 @@ const int rests = {resting}[place];
 float total = rests ? (float)(rests / (double)WHOLE_SHARE) : 0, largest = total;
 int body = 0;
 for (int k = 1; k <= movers; k++) {{
-  const float filled = (float)share_of_body(motion + ROW_OF(k), at[0] + 0.5, at[1] + 0.5, {z});
+  const float filled = (float)share_of_body(motion + ROW_OF(k), {distances}, at[0] + 0.5,
+                                            at[1] + 0.5, {z});
   if (filled > 0 && filled >= largest) {{ largest = filled; body = k; }}
   total += filled;
 }}
@@ -69,9 +72,10 @@ def move_kernel(fluid: FluidKernels) -> KernelText:
     kernel = KernelText(MOVE, "entries", text)
     kernel.sizes(body.grid)
     types = {"nx": "int", "rows": "int", "below": "int64", "first": "int64", "end_plane": "int64"}
-    types |= {MOVER: "int", "movers": "int", MOTION: "double*"}
+    types |= {MOVER: "int", "movers": "int", MOTION: "double*", DISTANCES: "float*"}
     kernel.declare(**types, **dict.fromkeys((SHARE, MOVED, RESTING), "uint8*"))
     given = {"mover": MOVER, "share": SHARE, "moved": MOVED, "resting": RESTING}
+    given["distances"] = DISTANCES
     flat = fluid.lattice.D == 2
     given |= _along(flat)
     given |= {"z": "0" if flat else "at[2] + 0.5", "place": body.grid.address(0, HERE)}
@@ -109,6 +113,7 @@ def moving_text() -> str:
     """C text of the functions that kernels of moving bodies use."""
     defined = {f"BODY_{name.upper()}": place for name, place in PLACES.items()}
     defined |= {"WHOLE_SHARE": WHOLE, "SMALL_NORMAL": repr(SMALL)}
+    defined |= {"POINTS_PER_CELL": repr(1 / SPACING), "LARGEST_DISTANCE": BAND}
     defined["ROW_OF(k)"] = f"({WIDTH} * (int64)(k))"
     lines = [f"#define {name} {value}" for name, value in defined.items()]
     text = Path(__file__).with_name("moving_bodies.h").read_text("utf-8")

@@ -18,6 +18,7 @@ WHOLE = "whole"  # the array of a slab, in kernels that copy cells to a window a
 SHARE = "solid_share"  # the array with the share of each cell that is solid, in units of 1 / 255
 MOVED = "solid_body"  # the array with the number of the moving body in each cell, or 0
 RESTING = "solid_at_rest"  # the array with the share of each cell in bodies at rest
+DISTANCES = "distances"  # of grids from the surfaces of bodies, see solids/distance_field.py
 MOTION = "motion"  # the array with the numbers of the moving bodies, see solids/moving_bodies.py
 MOTIONS = "motions"  # the arrays `motion` of the steps ahead, one after another
 CURSORS = "cursors"  # for each number of `motion`, which of these is the next one

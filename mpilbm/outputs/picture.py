@@ -28,6 +28,8 @@ from mpilbm.outputs.images import SOLID, at_nodes, field_problems
 from mpilbm.outputs.images.part import Part, cell_of, of_box
 from mpilbm.parallel import on_root
 from mpilbm.physics.lattices import AXES
+from mpilbm.physics.motions import moving
+from mpilbm.solids.moving_cells import covered
 from mpilbm.solver.fields.point_fields import PointFields, point_bytes, point_roles
 from mpilbm.storage import whole
 
@@ -249,7 +251,11 @@ class PictureWriter:
 
     def _save(self, step: int, values: dict[str, np.ndarray]) -> None:
         assert self.solid is not None
-        content = self.drawing.content(step, values, self.solid)
+        drawing, solid = self.drawing, self.solid
+        if moving(self.context.case):
+            cells = drawing.planes, drawing.rows, drawing.x
+            solid = solid | covered(self.context.case, step, *cells)
+        content = drawing.content(step, values, solid)
         with whole(self.context.directory / f"{self.stem}_{step:09d}.png", "wb") as file:
             file.write(content)
 

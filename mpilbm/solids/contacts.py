@@ -15,7 +15,7 @@ from mpilbm.physics.boundary_capabilities import FaceFlow
 from mpilbm.solids import Floats
 from mpilbm.solids.free_path import FreePath
 from mpilbm.solids.moving_bodies import MovingBody
-from mpilbm.solids.rigid_shape import RigidShape
+from mpilbm.solids.sampled_shape import Rigid
 from mpilbm.solids.shapes import ShapeInBox
 
 SLOPE = 1e-4  # cells, of differences of distances
@@ -26,7 +26,7 @@ class Pose:
     """A shape in the box, with its centre and rotation; `path` of a free body, else None."""
 
     label: str
-    shape: RigidShape
+    shape: Rigid
     centre: Floats
     rotation: Floats
     path: FreePath | None = None
@@ -94,13 +94,13 @@ class Contacts:
 
     def _faces(self, pose: Pose, t: int, found: Loads) -> None:
         assert pose.path
-        extent, contact = pose.shape.extent(pose.rotation), pose.path.motion.contact
+        (below, above), contact = pose.shape.extent(pose.rotation), pose.path.motion.contact
         for a in range(self._D):
             if self._periods[a] > 0 or a in pose.shape.endless:
                 continue
             for sign in (1, -1):
-                distance = pose.centre[a] if sign > 0 else self._size[a] - pose.centre[a]
-                gap, face = float(distance - extent[a]), f"{'xyz'[a]}{'-' if sign > 0 else '+'}"
+                lower, upper = pose.centre[a] - below[a], self._size[a] - pose.centre[a] - above[a]
+                gap, face = float(lower if sign > 0 else upper), f"{'xyz'[a]}{'-+'[sign < 0]}"
                 opening = face in self._open
                 if not gap > 0:
                     how = "leaves the box through" if opening else "touches the wall at"

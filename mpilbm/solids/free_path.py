@@ -8,7 +8,7 @@ from mpilbm.core.errors import BodyError
 from mpilbm.model.case import BoundedLattice
 from mpilbm.physics.motions import Floats, Placement, Responding
 from mpilbm.physics.rigid_body import Inertia, State, rotation_of
-from mpilbm.solids.rigid_shape import RigidShape
+from mpilbm.solids.sampled_shape import Rigid
 
 KEPT = 4  # states: those before and after a step, and that of the step before
 
@@ -27,11 +27,11 @@ class FreePath:
         case: BoundedLattice,
         label: str,
         motion: Responding,
-        shape: RigidShape,
+        shape: Rigid,
         size: tuple[int, ...],
     ):
         self.label, self.motion, self.D = label, motion, case.dimensions
-        self.volume, moments = shape.volume(size), shape.inertia(size)
+        self.volume, moments = shape.volume(size), np.diag(shape.inertia(size))
         middle = shape.middle
         self.inertia: Inertia = motion.inertia(self.volume, moments, shape.endless, self.D, middle)
         self.strength = motion.strength(self.volume, self.D)
@@ -68,8 +68,8 @@ class FreePath:
         """The placement at time t, in the middle between two states the mean; or at times (n,)."""
         if np.ndim(t):
             each = [self.placement(float(one), centre) for one in np.asarray(t)]
-            names = ("rotation", "point", "velocity", "spin", "angle")
-            parts = {name: np.stack([getattr(one, name) for one in each]) for name in names}
+            moves = ("rotation", "point", "velocity", "spin", "angle")
+            parts = {name: np.stack([getattr(one, name) for one in each]) for name in moves}
             return Placement(origin=centre, **parts)
         lower = int(np.floor(t))
         a = self.at(lower)

@@ -6,13 +6,14 @@ from math import ceil, isfinite, sqrt
 from typing import ClassVar, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilbm.core.errors import CaseError
 from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.motions import Placement, moving, responding
 from mpilbm.solids import Flags, Floats
-from mpilbm.solids.rigid_shape import RigidShape
+from mpilbm.solids.sampled_shape import Rigid, rigid_of
 
 JUMP = 0.1  # cells in a step beyond those of the velocity
 # Cells around a body that its kernel computes: half of a cell's diagonal, where shares are not 0,
@@ -31,11 +32,13 @@ PART = 2**14  # of these, computed together
 #   correction  by which the plane in a cell lies within the round surface, see shapes/sphere.py
 #   bounded, reach_squared, core_squared  axes along which the body is finite; the squares of the
 #   distances from the centre beyond which cells are empty, and within which they are full
+#   points, lower, first  the grid of distances, see DistanceField: how many points, or 0 without a
+#   grid; the first one, from the centre; its place in the array of the distances of all bodies
 #   origin, side  the box of cells around the body that its kernel computes
 FIELDS = {
     "wrap": 3, "rotation": 9, "centre": 3, "velocity": 3, "spin": 3, "half": 3, "round": 3,
     "bounded": 3, "origin": 3, "side": 3, "radius": 1, "correction": 1, "reach_squared": 1,
-    "core_squared": 1,
+    "core_squared": 1, "points": 3, "lower": 3, "first": 1,
 }  # fmt: skip
 WIDTH = sum(FIELDS.values())
 PLACES = dict(zip(FIELDS, np.cumsum([0, *FIELDS.values()]).tolist(), strict=False))
@@ -56,25 +59,27 @@ class MovingBody:
 
     number  of the body in the case
     motion  a motion on a given path, or the path of a run so far
+    first   the place of its distances in the array of those of all bodies
     """
 
     case: Case
     number: int
-    shape: RigidShape
+    shape: Rigid
     motion: Placed
+    first: int = 0
 
     fastest: ClassVar[float] = 1.0  # cells per step of the centre: beyond, cells would be skipped
 
     @classmethod
     def all(cls, case: Case) -> "tuple[MovingBody, ...]":
         """The moving bodies of a case; row 1 + k of `motion` is that of body k of them."""
-        found = []
+        found, first = [], 0
         for number in moving(case):
             body = case.bodies[number]
-            rigid = body.shape.rigid(case.dimensions) if body.shape else None
-            assert rigid, "motion_problems refuses other shapes"
+            rigid = rigid_of(body.shape, case.domain.size)
             assert body.motion, "see moving()"
-            found.append(cls(case, number, rigid, body.motion))
+            found.append(cls(case, number, rigid, body.motion, first))
+            first += rigid.field.values.size if rigid.field else 0
         return tuple(found)
 
     @cached_property
@@ -153,7 +158,10 @@ class MovingBody:
             "radius": [shape.radius],
             "correction": [(round_count - 1) / (24 * shape.radius) if shape.radius else 0],
             "reach_squared": [(shape.reach + 1) ** 2],
-            "core_squared": [max(0.0, shape.thickness / 2 - 1) ** 2],
+            "core_squared": [max(0.0, shape.core - 1) ** 2],
+            "points": shape.field.counts if shape.field else [0, 0, 0],
+            "lower": shape.field.lower - self.middle if shape.field else [0, 0, 0],
+            "first": [self.first],
         }
         found = np.empty((len(times), WIDTH))
         for name, count in FIELDS.items():
@@ -164,7 +172,7 @@ class MovingBody:
         """Momentum and angular momentum about its centre of a fluid of density 1 in the body."""
         placement = self.placement(t)
         turned = placement.rotation.T @ placement.spin
-        spin = placement.rotation @ (self.shape.inertia(self.size) * turned)
+        spin = placement.rotation @ (self.shape.inertia(self.size) @ turned)
         return self.shape.volume(self.size) * self.velocity(t), spin
 
     @property
@@ -246,6 +254,19 @@ class MovingBody:
 def in_parts(times: Floats) -> list[Floats]:
     """Parts of an array of times that are computed together."""
     return [times[k : k + PART] for k in range(0, len(times), PART)]
+
+
+def distances(bodies: tuple[MovingBody, ...]) -> NDArray[np.float32]:
+    """The distances from the surfaces of all bodies that have fields, (n,); 0 if none has one."""
+    fields = [body.shape.field.values.ravel() for body in bodies if body.shape.field]
+    return np.concatenate(fields) if fields else np.zeros(1, np.float32)
+
+
+def distance_bytes(case: Case) -> dict[str, int]:
+    """The bytes of these distances on a device, by contents; empty if formulas give all."""
+    fields = (body.shape.field for body in MovingBody.all(case))
+    total = sum(field.values.nbytes for field in fields if field)
+    return {"distances from bodies": total} if total else {}
 
 
 def table(bodies: tuple[MovingBody, ...], times: Floats) -> Floats:

@@ -1,6 +1,6 @@
-"""The surface of a shape as formulas in the frame of the body, for kernels of moving bodies."""
+"""The surface of a shape in the frame of the body, by formulas, for kernels of moving bodies."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import hypot, inf, isfinite, pi, prod, sqrt
 
@@ -9,6 +9,7 @@ import numpy as np
 from mpilbm.solids import Floats
 
 NONE = (inf, inf, inf)
+DEPTHS = (1.0, 0.6, 0.2)  # of points within a body, as a part of their distance to the surface
 RAYS, ALONG = 200, 9  # points of a surface, and places along an endless axis
 
 
@@ -29,6 +30,8 @@ class RigidShape:
     half: tuple[float, ...] = NONE
     radius: float = 0.0
     round_axes: tuple[int, ...] = ()
+
+    field = None  # of distances, which formulas give
 
     @property
     def dimensions(self) -> int:
@@ -65,16 +68,21 @@ class RigidShape:
         sides = [h for h in self.halves if isfinite(h)]
         return 2 * min([*sides, *([self.radius] if self.radius else [])])
 
-    def extent(self, rotation: Floats) -> Floats:
-        """How far the turned shape extends from its centre along each axis, without endless parts.
+    @property
+    def core(self) -> float:
+        """The radius of a ball about the centre, in `bounded` axes, that is inside."""
+        return self.thickness / 2
 
-        rotation: (3, 3) or (n, 3, 3); the result is (3,) or (n, 3).
+    def extent(self, rotation: Floats) -> tuple[Floats, Floats]:
+        """How far the turned shape extends from its centre, downwards and upwards along each axis.
+
+        Without endless parts. rotation: (3, 3) or (n, 3, 3); each result is (3,) or (n, 3).
         """
         finite = [a for a, h in enumerate(self.halves) if isfinite(h)]
         sides = np.abs(rotation[..., finite]) @ [self.halves[a] for a in finite]
         squares = (rotation[..., list(self.round_axes)] ** 2).sum(axis=-1)
         found: Floats = sides + self.radius * np.sqrt(squares)
-        return found
+        return found, found
 
     @property
     def is_round(self) -> bool:
@@ -94,12 +102,15 @@ class RigidShape:
         found: Floats = outside + np.minimum(beyond.max(axis=-1), 0)
         return found
 
-    def points(self, size: tuple[int, ...]) -> Floats:
-        """Points on the surface, (n, 3), as offsets from the centre in the frame of the shape.
+    def points(self, size: tuple[int, ...], away: float = 0.0) -> Floats:
+        """Points at a distance from the surface, (n, 3), as offsets from the centre.
 
-        Where RAYS from the centre meet it, and corners; repeated along endless axes, for a box of
-        `size` cells.
+        Those of a shape whose planes and radius are `away` larger: where RAYS from the centre meet
+        it, and corners; repeated along endless axes, for a box of `size` cells.
         """
+        if away:
+            half, radius = tuple(h + away for h in self.half), self.radius and self.radius + away
+            return replace(self, half=half, radius=radius).points(size)
         finite = [a for a in range(self.dimensions) if a not in self.endless]
         d = np.zeros((RAYS, 3))
         k = np.arange(RAYS) + 0.5
@@ -120,6 +131,11 @@ class RigidShape:
             found = (found + copies[:, None]).reshape(-1, 3)
         return found
 
+    def within(self, size: tuple[int, ...]) -> Floats:
+        """Points of the surface and in the body, (n, 3), likewise."""
+        points = self.points(size)
+        return np.concatenate([depth * points for depth in DEPTHS])
+
     def volume(self, size: tuple[int, ...]) -> float:
         """The volume in a box of `size` cells; in 2D the area."""
         r, m = self.radius, len(self.round_axes)
@@ -128,7 +144,7 @@ class RigidShape:
         return of_round * prod(2 * h for h in sides) * prod(size[a] for a in self.endless)
 
     def inertia(self, size: tuple[int, ...]) -> Floats:
-        """The moments of inertia of a density 1 about the axes through the centre, (3,).
+        """The tensor of inertia of a density 1 about the centre, (3, 3).
 
         Endless axes are left out: bodies turn about them only.
         """
@@ -139,4 +155,4 @@ class RigidShape:
                 for a, h in enumerate(self.halves)
             ]
         )
-        return self.volume(size) * (squares.sum() - squares)
+        return self.volume(size) * np.diag(squares.sum() - squares)

@@ -14,6 +14,7 @@ from mpilbm.case.case import Case
 from mpilbm.codegen.program import (
     BETWEEN,
     CURSORS,
+    DISTANCES,
     MOTION,
     MOTIONS,
     MOVED,
@@ -42,7 +43,7 @@ from mpilbm.solids.body_walls import BodyWalls
 from mpilbm.solids.box_walls import BoxWalls, without
 from mpilbm.solids.build import Geometry
 from mpilbm.solids.entry_list import EntryList
-from mpilbm.solids.moving_bodies import AHEAD, MovingBody
+from mpilbm.solids.moving_bodies import AHEAD, MovingBody, distances
 from mpilbm.solids.moving_bodies import table as motion_table
 from mpilbm.solids.shares import shares_beside
 from mpilbm.solids.windows import UNCUT_BOX, Window
@@ -277,6 +278,7 @@ def share_tables(
     found[SHARE] = device.upload(shares)
     if bodies := MovingBody.all(case):
         found[RESTING], found[MOVED] = device.upload(shares), device.upload(np.zeros_like(shares))
+        found[DISTANCES] = device.upload(distances(bodies))
         motion = motion_table(bodies, np.zeros(1)).ravel()
         times = 1 if responding(case) else AHEAD  # of which the motion is known together
         found[MOTION], found[MOTIONS] = device.upload(motion), device.upload(np.tile(motion, times))

@@ -22,7 +22,7 @@ from mpilbm.physics.lattices import AXES
 from mpilbm.physics.motions import moving
 from mpilbm.solids.body_links import BodyLinks
 from mpilbm.solids.entry_list import EntryList, Writes
-from mpilbm.solids.moving_bodies import reachable_cells
+from mpilbm.solids.moving_bodies import distance_bytes, reachable_cells
 from mpilbm.solids.shares import Shares
 from mpilbm.solids.solid_cells import CELLS
 from mpilbm.solids.staging import looked_at, split_by_writes
@@ -76,6 +76,7 @@ def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dic
     if in_cells(case) and isinstance(grid, Grid):
         arrays = share_arrays(case, slab)
         tables["solid shares"] = arrays * sum(byte_grid(SHARE, g).count for g in (grid, *inner))
+    tables |= distance_bytes(case)
     return {
         "populations": len(case.fluids) * case.layout.buffers * grid.count * unit,
         **tables,

@@ -47,7 +47,7 @@ class Motions:
         self._case, self._bodies, self._ahead = context.case, bodies, ahead
         width = (1 + len(bodies)) * WIDTH
         queue, tables = (context.device, context.bulk), context.tables
-        block = self._block = Block(np.zeros((tables[MOTIONS].size // width, width)))
+        block = self._block = Block(np.zeros((AHEAD if ahead else 1, width)))
         self._table = TimedArray(*queue, tables[MOTIONS], lambda _: block.table)
         self._cursors = TimedArray(
             *queue, tables[CURSORS], lambda t: np.full(width, t - block.first, np.int32)

@@ -311,8 +311,10 @@ def _refuse_inputs(case: Case, replaced: list[Path]) -> None:
     for k, body in enumerate(case.bodies):
         name = (body.mask or "").rpartition(":")[0]
         inputs.append((f"body.{k}.mask", case.directory / name if name else None))
-        shape_files = body.shape.files() if body.shape else ()
-        inputs += [(f"body.{body.label}.shape", file) for file in shape_files]
+        for key, part in (("shape", body.shape), ("motion", body.motion)):
+            inputs += [
+                (f"body.{body.label}.{key}", file) for file in (part.files() if part else ())
+            ]
     files = {path.resolve() for path in replaced if not path.is_symlink()}
     for where, path in inputs:
         if path is not None and path.resolve() in files:

@@ -12,6 +12,13 @@ LAYOUTS = ["ab", "aa", "esopull", "moments"]
 DISC = {"name": "sphere", "centre": [8.7, 6.4], "radius": 2.1}
 SWINGS = {"name": "translation", "velocity": ["0.05*sin(2*pi*t/40)", 0.02]}
 TURNS = {"name": "rotation", "rate": "0.01*cos(t/9)", "point": [13.5, 5.0]}
+CROSS = {
+    "name": "union",
+    "of": [
+        {"name": "box", "lower": [3.1, 11.0], "upper": [10.2, 13.1]},
+        {"name": "box", "lower": [5.4, 9.1], "upper": [7.8, 14.6]},
+    ],
+}
 BAR = {"name": "box", "lower": [13.0, 4.3], "upper": [16.1, 7.2]}
 
 
@@ -31,9 +38,11 @@ def test_layouts_and_slabs():
     """The same flow to rounding in every layout, the same bits on any number of slabs.
 
     A disc that crosses periodic faces, a bar that turns about a point outside of it and comes to a
-    wall, and a body at rest. Takes 4 s, for the kernels of four layouts.
+    wall, a cross that turns by a field of distances, and a body at rest. Takes 4 s, for the kernels
+    of four layouts.
     """
     bodies = [
+        body("cross", CROSS, {"name": "rotation", "rate": 0.03}),
         body("disc", DISC, SWINGS),
         body("bar", BAR, TURNS),
         body("still", {"name": "box", "lower": [0, 0], "upper": [3.4, 2.2]}, None),

@@ -32,7 +32,7 @@ CASES = [(name, given) for name, each in MOTIONS.items() for given in each]
 
 def test_every_motion_on_a_given_path_is_tested_here():
     given = {name for name in names("motions") if not find("motions", name).responds}
-    assert {*MOTIONS} == given
+    assert {*MOTIONS, "path"} == given  # path: test_paths.py
 
 
 @pytest.mark.parametrize(("name", "given"), CASES)
@@ -107,9 +107,15 @@ JUMP = {"name": "translation", "displacement": ["where(t < 5, 0, 20)", 0]}
 HOP = {"name": "translation", "displacement": ["0.01*t + where(t < 5, 0, 0.9)", 0]}
 SNAP = {"name": "rotation", "angle": "where(t < 7, 0, 1.5)"}
 PLATE = {"name": "box", "lower": [10, 10], "upper": [30, 11.5]}
+SPECK = DISC | {"centre": [20.2, 20.3], "radius": 0.1}
+BLADES = {"name": "union", "of": [PLATE, PLATE | {"lower": [19, 5], "upper": [20.5, 25]}]}
 REFUSED = {
     "links": ({"boundary": {"name": "bounce_back"}}, "found 'bounce_back', which acts on"),
-    "no formula": ({"shape": {"name": "union", "of": [DISC, DISC]}}, "found 'union', whose"),
+    "half plane": (
+        {"shape": {"name": "half_space", "point": [0, 9], "normal": [0, 1]}},
+        "shape: found an infinite one at x-, y-, x",
+    ),
+    "no points": ({"shape": {"name": "union", "of": [SPECK, SPECK]}}, "found no point in it, of"),
     "neither": ({"motion": {"name": "rotation"}}, "has neither of rate and angle"),
     "both": ({"motion": GOES | {"displacement": [1, 1]}}, "has both of velocity and displacement"),
     "place": ({"motion": GOES | {"velocity": ["x", 0]}}, r"velocity\.x: unknown name 'x'"),
@@ -135,6 +141,7 @@ def test_what_is_refused(name):
 FOUND = {
     "fast": ({"motion": GOES | {"velocity": [0.2, 0]}}, "multiply velocities, rates and the visc"),
     "thin": ({"shape": PLATE, "motion": TURNS}, "the body is 1.5 cells thick"),
+    "thin blades": ({"shape": BLADES, "motion": TURNS}, "the body is 1.5 cells thick"),
     "leaves": ({"walls": True, "steps": 1000}, r"leaves the box through x\+, by 14"),
     "close": ({"walls": True, "steps": 699}, r"the gap to x\+ is 1 cells at t = 700"),
     "crosses": ({"steps": 1000}, r"crosses the periodic face x\+"),

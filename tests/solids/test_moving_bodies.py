@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from support.body_forces import flow
+from support.cell_shares import shares
 from support.slabs import Cluster
 
 from mpilbm.case.case import parse_case
-from mpilbm.codegen.program import MOVED, SHARE
-from mpilbm.layouts.grid import byte_grid
+from mpilbm.codegen.program import MOVED
 from mpilbm.parallel.slabs import split
 from mpilbm.solids import build
 
@@ -37,19 +37,6 @@ def tables(shape: dict, **motion) -> dict:
     D = len(shape.get("centre", shape.get("lower")))
     size = [17, 13] if D == 2 else [11, 12, 13]
     return flow("D2Q9" if D == 2 else "D3Q19", size=size, body=bodies(shape, **motion), output=[])
-
-
-def shares(cluster: Cluster, name: str = SHARE) -> np.ndarray:
-    """The array of a share or of body numbers, (planes, rows, nx)."""
-    found = []
-    for s in cluster.solvers:
-        grid, array = byte_grid(SHARE, s.grid), s.device.download(s.context.tables[name])
-        _, rows, nx = s.slab.shape
-        for k in range(s.slab.planes):
-            start = (k + grid.ghost) * grid.plane_stride
-            own = array[start : start + rows * grid.row_stride].reshape(rows, grid.row_stride)
-            found.append(own[:, :nx])
-    return np.stack(found)
 
 
 def at_rest(shape: dict) -> np.ndarray:

@@ -43,7 +43,10 @@ def at_rest(layout: str, wall: dict, precision: str) -> dict:
 
 
 def moving() -> dict:
-    """Tables of a flow with a disc and a turning box, which cross slabs and come to a wall."""
+    """Tables of a flow with a disc and a turning box, which cross slabs and come to a wall.
+
+    And a ring, which moves by a field of distances.
+    """
     tables = turning("aa", {"name": "bounce_back"}, "single")
     parts: list[tuple[dict, dict]] = [
         (
@@ -53,6 +56,10 @@ def moving() -> dict:
         (
             {"name": "box", "lower": [7.1, 1.3], "upper": [9.8, 4.0]},
             {"name": "rotation", "rate": 0.03, "point": [8, 4]},
+        ),
+        (
+            {"name": "torus", "centre": [12.6, 8.3], "radius": 2.7, "tube": 1.2},
+            {"name": "translation", "velocity": [0.05, -0.06]},
         ),
     ]
     tables["domain"]["size"], boundary = [18, 13], {"name": "partially_saturated"}

@@ -21,6 +21,8 @@ from mpilbm.outputs.images.vtkhdf import (
     place,
 )
 from mpilbm.parallel import on_root, together
+from mpilbm.physics.motions import moving
+from mpilbm.solids.moving_cells import covered
 from mpilbm.storage.compressed import CompressedFile, CompressedParts, Shapes
 from mpilbm.storage.partial_file import Describe
 from mpilbm.storage.planes import OwnFile, PlaneFile, PlaneFiles
@@ -159,7 +161,7 @@ class ImageWriter:
         for name in self.fields:
             store(name, block, self._shaped(name, values[name]))
         if SOLID in self.names:
-            store(SOLID, block, self.values.solid(begin, end).astype(np.uint8))
+            store(SOLID, block, self._solid(begin, end))
 
     # ---------------------------------------------------------------------------- means of blocks
 
@@ -236,9 +238,19 @@ class ImageWriter:
         first = self.part.planes.begin + self.slab.begin - self.context.slab.begin
         first, after = first + begin, first + end
         if name == SOLID:
-            return self.values.solid(first, after).astype(np.uint8)
+            return self._solid(first, after)
         arrays = self.context.solver.fields((name,), first, after)
         return self._shaped(name, self.values.field(name, arrays, first, after))
+
+    def _solid(self, begin: int, end: int) -> np.ndarray:
+        """1 in solid cells of local planes, and in those whose centre is in a moving body."""
+        solid, slab = self.values.solid(begin, end), self.context.slab
+        if moving(self.case):
+            planes = np.arange(slab.begin + begin, slab.begin + end)
+            rows, x = np.arange(slab.shape[1]), np.arange(slab.shape[2])
+            cells = rows[self.part.rows.cells], x[self.part.x.cells]
+            solid = solid | covered(self.case, self.context.solver.steps, planes, *cells)
+        return solid.astype(np.uint8)
 
     def _shaped(self, name: str, data: np.ndarray) -> np.ndarray:
         """Blocks (n, rows, nx) of a scalar or (n, rows, nx, 3) of a vector for the file, in SI."""

@@ -8,7 +8,8 @@ contain the state of its body.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from pathlib import Path
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +72,18 @@ class Motion(Parameters):
         be the derivative of the position.
         """
         raise NotImplementedError
+
+    def files(self) -> list[Path]:
+        """The files that the motion reads."""
+        return []
+
+    def resolved(self, case: Case) -> Self:
+        """Return the motion with the data of its files; ValueError for an invalid one.
+
+        It is called once, before anything else; `case.directory` is the folder to which paths are
+        relative.
+        """
+        return self
 
     def problems(self, case: Case) -> list[str]:
         """Errors in the parameters, one line each."""

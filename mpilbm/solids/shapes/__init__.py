@@ -17,7 +17,7 @@ from mpilbm.core.registry import Parameters
 from mpilbm.core.units import counted
 from mpilbm.model.case import Case
 from mpilbm.model.findings import Finding
-from mpilbm.solids import Floats, periodic_images
+from mpilbm.solids import Floats, inside_distance, periodic_images
 from mpilbm.solids.periodic_images import Corners, ShapeInBox, bisected
 from mpilbm.solids.rigid_shape import RigidShape
 from mpilbm.solids.shares import around_cells, plane_through, share_behind
@@ -103,10 +103,18 @@ class Shape(Parameters):
         found[cut] = share_behind(*plane_through(self.inside, points[:, cut]))
         return found
 
+    def signed_distance(self, points: NDArray[Any]) -> Floats:
+        """Return the distance of points (D, n) from the surface, negative inside, (n,).
+
+        For bodies that move, at points within about two cells of the surface; for others any larger
+        distance of this sign is allowed. Computed from `inside`, see inside_distance.py.
+        """
+        return inside_distance.signed_distance(self.inside, points)
+
     def rigid(self, dimensions: int) -> RigidShape | None:
         """Return the surface as formulas in the frame of the shape, for bodies that move.
 
-        None if the shape has no such formulas.
+        None if the shape has no such formulas: then the body moves by `signed_distance`.
         """
         return None
 

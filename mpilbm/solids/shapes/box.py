@@ -4,6 +4,7 @@ from functools import reduce
 from operator import and_, mul
 from typing import Annotated, Any
 
+import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
@@ -36,6 +37,11 @@ class Box(Shape):
         """The product of the overlaps along the axes: exact."""
         sides = zip(points, self.lower, self.upper, strict=True)
         return reduce(mul, (overlap(*side) for side in sides))
+
+    def signed_distance(self, points: NDArray[Any]) -> Floats:
+        """That of the formulas."""
+        rigid = self.rigid(len(points))
+        return rigid.distance(np.pad(points, ((0, 3 - len(points)), (0, 0))).T - rigid.middle)
 
     def rigid(self, dimensions: int) -> RigidShape:
         """The sides; the share at an edge is the product of those at the sides."""

@@ -5,11 +5,14 @@ from operator import or_
 from pathlib import Path
 from typing import Annotated, Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from mpilbm.core.registry import Choice, register
 from mpilbm.model.case import Case
 from mpilbm.model.findings import Finding
+from mpilbm.solids import Floats
 from mpilbm.solids.periodic_images import ShapeInBox
 from mpilbm.solids.shapes import Corners, Flow, Shape
 
@@ -82,6 +85,10 @@ class Union(Combined):
         """In any of them."""
         return reduce(or_, (part.inside(x, y, z) for part in self.of))
 
+    def signed_distance(self, points: NDArray[Any]) -> Floats:
+        """The least of the parts; exact outside."""
+        return reduce(np.minimum, (part.signed_distance(points) for part in self.of))
+
     def bounds(self) -> Corners:
         """A box around the bounds of the parts."""
         lower, upper = zip(*(part.bounds() for part in self.of), strict=True)
@@ -113,6 +120,11 @@ class Difference(Combined):
         """In the first only."""
         first, *others = (part.inside(x, y, z) for part in self.of)
         return first & ~reduce(or_, others)
+
+    def signed_distance(self, points: NDArray[Any]) -> Floats:
+        """The largest of that of the first and of minus those of the others; exact inside."""
+        first, *others = (part.signed_distance(points) for part in self.of)
+        return reduce(np.maximum, (-each for each in others), first)
 
     def bounds(self) -> Corners:
         """The bounds of the first."""

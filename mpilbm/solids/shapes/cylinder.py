@@ -53,6 +53,11 @@ class Cylinder(Shape):
             return found
         return found * overlap(offset[axis], -self.length / 2, self.length / 2)
 
+    def signed_distance(self, points: NDArray[Any]) -> Floats:
+        """That of the formulas."""
+        rigid = self.rigid(len(points))
+        return rigid.distance(np.pad(points, ((0, 3 - len(points)), (0, 0))).T - rigid.middle)
+
     def rigid(self, dimensions: int) -> RigidShape:
         """The surface at the radius from the axis, and the two ends."""
         if dimensions == 2:

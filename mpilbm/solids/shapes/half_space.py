@@ -42,6 +42,12 @@ class HalfSpace(Shape):
         distance = ((points - np.reshape(self.point, (-1, 1))) * normal).sum(axis=0)
         return share_behind(distance, np.broadcast_to(normal, points.shape))
 
+    def signed_distance(self, points: NDArray[Any]) -> Floats:
+        """That of the plane."""
+        normal = np.reshape(self.normal, (-1, 1)) / hypot(*self.normal)
+        found: Floats = ((points - np.reshape(self.point, (-1, 1))) * normal).sum(axis=0)
+        return found
+
     def bounds(self) -> Corners:
         """Infinite, except where the plane is perpendicular to an axis."""
         lower, upper = [-inf] * len(self.point), [inf] * len(self.point)

@@ -25,6 +25,7 @@ from mpilbm.solids.surfaces.nearest import divided, from_surface
 from mpilbm.solids.surfaces.surface import Surface
 from mpilbm.solids.surfaces.triangles import Triangles
 
+AWAY = 1.5  # cells; distances beyond are not computed
 NEAR = 0.87  # cells from the centre of a cell to its corners
 LARGEST = 1e9  # cells, with positions to 1e-7
 
@@ -208,6 +209,15 @@ class Mesh(Shape):
         normal = side * away[:, near] / np.maximum(far[near], SMALL)
         found = solid.astype(float)
         found[near] = share_behind(side * far[near], normal)
+        return found
+
+    def signed_distance(self, points: NDArray[Any]) -> Floats:
+        """To the nearest triangle; in 2D that of Shape.signed_distance."""
+        if len(points) == 2:
+            return super().signed_distance(points)
+        solid = np.broadcast_to(self.inside(*points), points.shape[1:])
+        away = np.nan_to_num(from_surface(self.loaded.pieces, points, AWAY), nan=AWAY)
+        found: Floats = np.where(solid, -1.0, 1.0) * np.sqrt((away**2).sum(axis=0))
         return found
 
     def bounds(self) -> Corners:

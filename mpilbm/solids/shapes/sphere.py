@@ -42,6 +42,12 @@ class Sphere(Shape):
         distance = far - self.radius + (len(points) - 1) / (24 * self.radius)
         return share_behind(distance, offset / np.maximum(far, SMALL))
 
+    def signed_distance(self, points: NDArray[Any]) -> Floats:
+        """|x - centre| - radius."""
+        offset = points - np.reshape(self.centre, (-1, 1))
+        found: Floats = np.sqrt((offset**2).sum(axis=0)) - self.radius
+        return found
+
     def rigid(self, dimensions: int) -> RigidShape:
         """The surface at the radius from the centre."""
         round_axes = tuple(range(dimensions))

@@ -3,11 +3,13 @@
 from typing import Annotated, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from mpilbm.core.quantity import LENGTH
 from mpilbm.core.registry import register
 from mpilbm.model.case import Case
+from mpilbm.solids import Floats
 from mpilbm.solids.shapes import Corners, Shape, along_and_across, around, number_of, wrong_axis
 
 
@@ -30,6 +32,12 @@ class Torus(Shape):
         points = (x, y) if z is None else (x, y, z)
         along, squares = along_and_across(points, self.centre, self.axis)
         return (squares**0.5 - self.radius) ** 2 + along**2 <= self.tube * self.tube
+
+    def signed_distance(self, points: NDArray[Any]) -> Floats:
+        """Distance from the circle - tube."""
+        along, squares = along_and_across(points, self.centre, self.axis)
+        found: Floats = np.sqrt((np.sqrt(squares) - self.radius) ** 2 + along**2) - self.tube
+        return found
 
     def bounds(self) -> Corners:
         """centre ± (radius + tube), along the axis ± tube."""

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from mpilbm.solids import Flags, Floats, Ints
-from mpilbm.solids.surfaces.surface import expanded
+from mpilbm.solids.surfaces.surface import expanded, normals
 
 EDGE = 4.0  # cells; longer triangles are divided, so that boxes around them hold few points
+ROUNDING = 1e-6  # of the distance from the plane of a triangle
 
 
 def divided(corners: Floats, longest: float = EDGE) -> Floats:
@@ -39,7 +40,11 @@ def from_surface(corners: Floats, points: Floats, reach: float) -> Floats:
     corners = corners[:, :, near]
     best = np.full(points.shape[1], reach**2)
     vectors = np.full(points.shape, np.nan)
+    normal = normals(corners, np.arange(corners.shape[2]))
     for triangle, point in _pairs(corners, points, reach):
+        height = ((points[:, point] - corners[:, 0, triangle]) * normal[:, triangle]).sum(axis=0)
+        near = np.flatnonzero(np.abs(height) <= reach * (1 + ROUNDING))
+        triangle, point = triangle[near], point[near]
         found = points[:, point] - _closest(corners[:, :, triangle], points[:, point])
         squares = (found**2).sum(axis=0)
         order = np.lexsort((triangle, squares, point))
@@ -86,10 +91,13 @@ def _closest(corners: Floats, points: Floats) -> Floats:
     some = np.where(area > 0, area, 1)
     s, t = (vv * uw - uv * vw) / some, (uu * vw - uv * uw) / some
     within: Flags = (area > 0) & (s >= 0) & (t >= 0) & (s + t <= 1)
+    nearest = a + s * u + t * v
+    other = np.flatnonzero(~within)
+    a, b, c, points = (each[:, other] for each in (a, b, c, points))
     edges = [_on_edge(*ends, points) for ends in ((a, b), (b, c), (c, a))]
     squares = np.stack([((points - each) ** 2).sum(axis=0) for each in edges])
-    nearest = np.stack(edges)[squares.argmin(axis=0), :, np.arange(points.shape[1])].T
-    return np.where(within, a + s * u + t * v, nearest)
+    nearest[:, other] = np.stack(edges)[squares.argmin(axis=0), :, np.arange(other.size)].T
+    return nearest
 
 
 def _on_edge(a: Floats, b: Floats, points: Floats) -> Floats:

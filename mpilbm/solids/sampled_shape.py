@@ -1,0 +1,183 @@
+"""Any shape as a rigid body: its surface by a field of distances in the frame of the body."""
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from math import isfinite, pi, sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mpilbm.core.files import file_state
+from mpilbm.solids import Floats
+from mpilbm.solids.distance_field import BAND, SPACING, DistanceField
+from mpilbm.solids.rigid_shape import NONE, RigidShape
+
+if TYPE_CHECKING:
+    from mpilbm.solids.shapes import Shape
+
+DIRECTIONS, POINTS = 200, 400  # in which the surface extends furthest; points of the surface
+PROBED = 2**14  # points of the surface whose distance from the opposite side is computed
+STEP = 0.25  # cells between places on the way to it
+THIN_PART = 0.1  # of the surface, that is at least as thin as `thickness`
+KEPT = 64  # fields in memory
+
+
+@dataclass(frozen=True, eq=False)
+class SampledShape:
+    """The body that a field of distances describes, without formulas.
+
+    Volume, centre of mass and inertia are sums of the shares of unit cells.
+    """
+
+    field: DistanceField
+
+    halves, radius, round_axes, core = NONE, 0.0, (), 0.0
+    endless, is_round = (), False
+
+    @property
+    def dimensions(self) -> int:
+        """2 or 3."""
+        return self.field.dimensions
+
+    @cached_property
+    def middle(self) -> Floats:
+        """The centre of mass, (3,)."""
+        points, share = self.field.cells
+        found: Floats = (points * share).sum(axis=1) / share.sum()
+        return found
+
+    @cached_property
+    def reach(self) -> float:
+        """The largest distance of a point from the centre."""
+        points = self.field.surface[0] - self.middle[:, None]
+        return float(np.sqrt((points**2).sum(axis=0)).max())
+
+    @cached_property
+    def thickness(self) -> float:
+        """The distance of opposite sides, from which THIN_PART of the surface is nearer.
+
+        2 BAND if it is larger.
+        """
+        points, normal = self.field.surface
+        every = max(1, points.shape[1] // PROBED)
+        points, normal = points[:, ::every], normal[:, ::every]
+        found = np.full(points.shape[1], 2 * BAND)
+        for depth in np.arange(2 * BAND, STEP, -STEP):
+            outside = self.field.at(points - depth * normal)[0] > 0
+            found[outside] = depth
+        return float(np.quantile(found, THIN_PART, method="lower"))
+
+    @cached_property
+    def corners(self) -> Floats:
+        """The points of the surface that are furthest in DIRECTIONS, (n, 3), from the centre."""
+        points = self.field.surface[0] - self.middle[:, None]
+        k, flat = np.arange(DIRECTIONS) + 0.5, self.dimensions == 2
+        z = np.zeros(DIRECTIONS) if flat else 1 - 2 * k / DIRECTIONS
+        turn, across = (2 * pi / DIRECTIONS if flat else pi * (3 - sqrt(5))) * k, np.sqrt(1 - z**2)
+        directions = np.stack([across * np.cos(turn), across * np.sin(turn), z], axis=1)
+        found = [int(np.argmax(each @ points)) for each in directions]
+        return points[:, np.unique(found)].T
+
+    def extent(self, rotation: Floats) -> tuple[Floats, Floats]:
+        """How far the turned shape extends from its centre, downwards and upwards along each axis.
+
+        rotation: (3, 3) or (n, 3, 3); each result is (3,) or (n, 3).
+        """
+        turned = rotation @ self.corners.T
+        return -turned.min(axis=-1), turned.max(axis=-1)
+
+    def distance(self, q: Floats) -> Floats:
+        """The distance of points from the surface, (...); BAND and more are bounds of it.
+
+        q: (..., 3), the offset from the centre in the frame of the shape.
+        """
+        points = (q + self.middle).reshape(-1, 3).T
+        field = self.field
+        beyond = np.maximum(field.lower[:, None] - points, points - field.upper[:, None])
+        away = np.sqrt((np.maximum(beyond[: self.dimensions], 0) ** 2).sum(axis=0))
+        found: Floats = field.at(points)[0] + away
+        return found.reshape(q.shape[:-1])
+
+    def points(self, size: tuple[int, ...], away: float = 0.0) -> Floats:
+        """Points at a distance from the surface, (n, 3), as offsets from the centre.
+
+        POINTS of them at equal distances in the order of cells, and `corners`; moved along the
+        normal.
+        """
+        points, normal = self.field.surface
+        places = points + away * normal - self.middle[:, None]
+        chosen = places[:, :: max(1, places.shape[1] // POINTS)].T
+        ends = self.corners * (1 + away / np.linalg.norm(self.corners, axis=1, keepdims=True))
+        return np.concatenate([chosen, ends])
+
+    def within(self, size: tuple[int, ...]) -> Floats:
+        """Points of the surface and in the body, (n, 3), likewise."""
+        points, share = self.field.cells
+        inner = points[:, share == 1] - self.middle[:, None]
+        return np.concatenate([self.points(size), inner[:, :: max(1, inner.shape[1] // POINTS)].T])
+
+    def volume(self, size: tuple[int, ...]) -> float:
+        """The volume; in 2D the area."""
+        return float(self.field.cells[1].sum())
+
+    def inertia(self, size: tuple[int, ...]) -> Floats:
+        """The tensor of inertia of a density 1 about the centre, (3, 3)."""
+        points, share = self.field.cells
+        r = points - self.middle[:, None]
+        second = (share * r) @ r.T
+        # A share is an average over a cell, which adds its variance 1/12 along each axis.
+        axes = range(self.dimensions)
+        second[axes, axes] -= share.sum() / 12
+        found: Floats = np.trace(second) * np.eye(3) - second
+        return found
+
+
+Rigid = RigidShape | SampledShape
+
+
+def rigid_of(shape: "Shape | None", size: tuple[int, ...]) -> Rigid:
+    """The surface of a shape for kernels of bodies that move: by formulas or by a field.
+
+    size: the box, (D,). Raises ValueError, which says why the shape cannot move.
+    """
+    if shape is None:
+        raise ValueError("found a mask; allowed for a body with a motion: shapes; use voxels")
+    return shape.rigid(len(size)) or sampled(shape, size)
+
+
+def sampled(shape: "Shape", size: tuple[int, ...]) -> SampledShape:
+    """The shape by a field of distances. Raises ValueError as `rigid_of`."""
+    return _sampled(shape, tuple(map(file_state, shape.files())), size)
+
+
+@lru_cache(maxsize=KEPT)
+def _sampled(shape: "Shape", state: tuple, size: tuple[int, ...]) -> SampledShape:
+    low, high = shape.bounds()
+    lower = [a if isfinite(a) else 0.0 for a in low]
+    upper = [b if isfinite(b) else float(n) for b, n in zip(high, size, strict=True)]
+    if any(a >= b for a, b in zip(lower, upper, strict=True)):
+        raise ValueError("found an infinite one outside of the box; use a shape of finite size")
+    field = DistanceField.of(shape.inside, shape.signed_distance, lower, upper)
+    faces = [
+        f"{'xyz'[a]}{side}"
+        for side, ends in (("-", low), ("+", high))
+        for a, end in enumerate(ends)
+        if not isfinite(end) and _reaches(field, a, side)
+    ]
+    if faces:
+        raise ValueError(
+            f"found an infinite one at {', '.join(faces)}; allowed for a body with a motion: a "
+            "finite size; give it a length, or cut it with a box"
+        )
+    if not (field.values < 0).any():
+        raise ValueError(
+            f"found no point in it, of a grid with a spacing of {SPACING:.2g} cells; use smaller "
+            "cells or a larger shape"
+        )
+    return SampledShape(field)
+
+
+def _reaches(field: DistanceField, axis: int, side: str) -> bool:
+    """Whether a shape is solid at a face of its grid."""
+    face = field.values.take(0 if side == "-" else -1, axis=2 - axis)
+    return bool((face < 0).any())

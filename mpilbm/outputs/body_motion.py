@@ -12,7 +12,7 @@ Floats = NDArray[np.float64]
 
 
 def motion_of(case: Case, number: int) -> "BodyMotion | None":
-    """That of a body of the case; None at rest."""
+    """The motion of a body of the case; None at rest."""
     found = (each for each in MovingBody.all(case) if each.number == number)
     return next((BodyMotion(each) for each in found), None)
 

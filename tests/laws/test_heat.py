@@ -1,6 +1,6 @@
 """Flows with heat against exact and published solutions; tools/heat_accuracy prints larger ones.
 
-Ten seconds and more: flows run until they are steady.
+Flows run until they are steady.
 """
 
 import sys

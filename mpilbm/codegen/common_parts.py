@@ -32,12 +32,12 @@ Forms = dict[Part, Part]  # by the expression that they replace
 Named = tuple[list[tuple[Symbol, Basic]], list[Basic]]
 
 
-def common_parts(expressions: Sequence[Basic], prefix: str) -> Named:
+def common_parts(expressions: Sequence[Basic]) -> Named:
     """(name, expression) of each common part, and the expressions in terms of these names.
 
-    The result is that of `sympy.cse(expressions, numbered_symbols(prefix, real=True))`.
+    The result is that of `sympy.cse(expressions, numbered_symbols("t", real=True))`.
     """
-    return _Naming(expressions, _forms(expressions)).named(expressions, prefix)
+    return _Naming(expressions, _forms(expressions)).named(expressions)
 
 
 def _forms(expressions: Sequence[Basic]) -> Forms:
@@ -186,9 +186,9 @@ class _Naming:
         self.known: dict[Part, Symbol] = {}
         self.parts: list[tuple[Symbol, Basic]] = []
 
-    def named(self, expressions: Sequence[Basic], prefix: str) -> Named:
+    def named(self, expressions: Sequence[Basic]) -> Named:
         """The common parts, and the expressions in terms of their names."""
-        names = numbered_symbols(prefix, real=True)
+        names = numbered_symbols("t", real=True)
         self.names = (name for name in names if name.name not in self.taken)
         return self.parts, [self._rebuilt(expression) for expression in expressions]
 

@@ -226,7 +226,7 @@ class Diagnostics:
         kernel.add(dot(curl, curl) / 2, FLUID)
         for k, each in enumerate(self.sloped, self.lattice.D):
             if each.power == 2:
-                kernel.add(self._square(kernel, k, "cell"), FLUID)
+                kernel.add(self._square(kernel, k), FLUID)
                 continue
             slopes = [self._slope(kernel, axis, k, "cell") for axis in range(self.lattice.D)]
             slopes = [kernel.let(f"slope_{axis}_{k}", s) for axis, s in enumerate(slopes)]
@@ -244,7 +244,7 @@ class Diagnostics:
         for k in (self.lattice.D + number for number in numbers):
             phi = self._velocity(kernel, f"u_{k}", Place(k, HERE))
             slopes = [self._slope(kernel, axis, k, "cell") for axis in axes]
-            square = self._square(kernel, k, "cell")
+            square = self._square(kernel, k)
             for value in (*(v * phi for v in u), *slopes, square):
                 kernel.add(value, FLUID)
         return kernel
@@ -309,7 +309,7 @@ class Diagnostics:
         (below, above), half, neighbours = self._sides(kernel, k, component, flag)
         return half * (below + above), neighbours
 
-    def _square(self, kernel: KernelText, component: int, flag: str) -> Expression:
+    def _square(self, kernel: KernelText, component: int) -> Expression:
         """|grad phi|^2 of value `component`: the mean over both sides of squared differences.
 
         Next to a solid or a wall that of the other side. Unlike the square of central differences
@@ -317,7 +317,7 @@ class Diagnostics:
         """
         found: Expression = 0
         for axis in range(self.lattice.D):
-            (below, above), half, _ = self._sides(kernel, axis, component, flag)
+            (below, above), half, _ = self._sides(kernel, axis, component, "cell")
             found += half * (below**2 + above**2)
         return found
 

@@ -187,7 +187,7 @@ def share(expressions: tuple[Expression, ...]) -> Shared:
     If a common part a*(b + c) is only a term of sums, b + c gets the name: a*name + d then costs no
     more than an addition.
     """
-    names, wanted = common_parts(expressions, "t")
+    names, wanted = common_parts(expressions)
     values = [*(value for _, value in names), *wanted]
     symbols = [value.free_symbols for value in values]
     for k, (name, _) in enumerate(names):

@@ -281,7 +281,7 @@ class FluidKernels(FieldKernels):
     def collide_stream(self, parity: int) -> KernelText:
         """One step of the cells of some planes."""
         text = f"{self.lattice.name}, layout {self.layout.name}: {self.model.collision.__doc__}"
-        kernel = self._update("collide_stream", text, parity)
+        kernel = self._update(text, parity)
         moves = self.model.body is not None and self.model.body.moves
         if moves and self.single and self.lattice.Q < 20:
             kernel.blocks = 3  # ptxas takes 80 registers instead of 98 for D3Q19
@@ -293,7 +293,8 @@ class FluidKernels(FieldKernels):
             f_star = self.mass_kept(kernel, f_star)
         return self.store_step(kernel, parity, f_star)
 
-    def _update(self, role: str, equations: str, parity: int) -> KernelText:
+    def _update(self, equations: str, parity: int) -> KernelText:
+        role = "collide_stream"
         if self.grid.over == "nodes":
             return NodeText(role, equations, self.unit, parity)
         if self.paired:

@@ -84,7 +84,7 @@ class CarryingKernels(FluidKernels):
     def collide_stream(self, parity: int) -> KernelText:
         """One step of the cells of some planes: the fluid, then each scalar with its velocity."""
         text = f"{self.lattice.name}, layout {self.layout.name}: {self.model.collision.__doc__}"
-        kernel = self._update("collide_stream", text, parity)
+        kernel = self._update(text, parity)
         unit = kernel.unit
         g = [each.arriving(kernel, parity) for each in self.scalars]
         sums = {each.label: sum(g_k) / unit for each, g_k in zip(self.scalars, g, strict=True)}

@@ -135,7 +135,7 @@ class Auto(AB):
         ]
 
     def formats(self, lattice: Lattice, storage: str) -> Formats:
-        """Those of `ab` or, for a storage that it does not have, of the only layout that has it."""
+        """The formats of `ab` or, for a storage that it lacks, of the only layout that has it."""
         if storage in self.storages:
             return super().formats(lattice, storage)
         return _with(storage).formats(lattice, storage)

@@ -92,7 +92,7 @@ class BodyForces(Output):
     watchable: ClassVar[bool] = True
 
     def contents(self, case: Case) -> dict[tuple[str, ...], dict[str, Any]]:
-        """That of each body, which does not depend on the other bodies."""
+        """The contents for each body, which do not depend on the other bodies."""
         (definition,) = super().contents(case).values()
         labels = (case.bodies[number].label for number in self.bodies(case))
         return {(f"forces_{label}.csv",): definition for label in labels}
@@ -151,7 +151,7 @@ class BodyForces(Output):
         return found + self._reference_problems("length" if D == 2 else "area", case)
 
     def warnings(self, case: Case) -> list[Finding]:
-        """Those of the base class; in 3D without `lift` the directions of the coefficients."""
+        """Also, in 3D without `lift`, the directions of the coefficients."""
         found = super().warnings(case)
         if case.dimensions == 3 and self.velocity and not self.lift:
             drag, lift, side = (name.split()[1] for name in columns(self.velocity))
@@ -223,7 +223,7 @@ class BodyForces(Output):
         return found
 
     def coefficients(self, case: Case, number: int) -> Coefficients:
-        """Those of a body."""
+        """The coefficients of a body."""
         return Coefficients(self.velocity or (), self.lift, self.size(case, number))
 
     def watched(self, context: Context) -> Watched:

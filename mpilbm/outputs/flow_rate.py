@@ -68,7 +68,7 @@ class FlowRate(Scheduled):
     watchable: ClassVar[bool] = True
 
     def problems(self, case: Case) -> list[str]:
-        """Those of the base class and of the planes; labels; several fluids."""
+        """Also those of the planes, of labels and of several fluids."""
         found = super().problems(case)
         labels = [each.label for each in self.plane]
         for each in self.plane:
@@ -97,7 +97,7 @@ class FlowRate(Scheduled):
         return ("rho", "u", "pressure", *case.labels)
 
     def kernels(self, case: Case) -> tuple[str, ...]:
-        """Those of the fields at listed cells."""
+        """The kernels of the fields at listed cells."""
         return point_roles(case, self.fields(case)) if case.single_fluid else ()
 
     def disk_bytes(self, case: Case, times: int) -> int:

@@ -45,7 +45,7 @@ class Monitor(Output):
     several: ClassVar[bool] = False
 
     def kernels(self, case: Case) -> tuple[str, ...]:
-        """That of the enstrophy, and that of the fields, which reports the cell of a NaN."""
+        """The kernel of the enstrophy, and that of the fields, which reports the cell of a NaN."""
         return ("enstrophy", "fields")
 
     def problems(self, case: Case) -> list[str]:

@@ -125,11 +125,11 @@ class Nusselt(Scheduled):
             return ()
 
     def kernels(self, case: Case) -> tuple[str, ...]:
-        """That of the sums over the fluid."""
+        """The kernel of the sums over the fluid."""
         return ("transport",)
 
     def problems(self, case: Case) -> list[str]:
-        """Those of the base class; scales that do not follow; two outputs of one file."""
+        """Also scales that do not follow, and two outputs of one file."""
         found = super().problems(case)
         same = [each for each in case.outputs if isinstance(each, Nusselt) and each is not self]
         if self.label is None and any(each.label is None for each in same):

@@ -81,7 +81,7 @@ class Permeability(Output):
         return found
 
     def warnings(self, case: Case) -> list[Finding]:
-        """Those of the base class, and a collision or walls for which k depends on viscosity."""
+        """Also a collision or walls for which the permeability depends on viscosity."""
         causes, fix = [], []
         collision = case.fluids[0].collision
         if not collision.keeps_walls:

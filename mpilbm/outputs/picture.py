@@ -146,7 +146,7 @@ class Picture(Scheduled):
         return (self.surface.field, self.field) if self.surface else (self.field,)
 
     def kernels(self, case: Case) -> tuple[str, ...]:
-        """Those of the values at listed cells."""
+        """The kernels of the values at listed cells."""
         return point_roles(case, self._fields)
 
     def device_bytes(self, case: Case, planes: int) -> int:

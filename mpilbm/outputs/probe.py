@@ -151,7 +151,7 @@ class Probe(Scheduled):
         return sum(flat.get(name, COMPONENTS.get(name, 1)) for name in self.fields)
 
     def kernels(self, case: Case) -> tuple[str, ...]:
-        """Those of fields at listed cells."""
+        """The kernels of fields at listed cells."""
         return point_roles(case, self.fields)
 
     def _count(self, case: Case) -> int:

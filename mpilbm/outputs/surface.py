@@ -242,7 +242,7 @@ class SurfaceWriter:
         return OfBody(number, mine, pairs, nearest, self._boxes(number, pairs, mesh is None))
 
     def _boxes(self, number: int, pairs: Pairs, in_box: bool) -> Floats:
-        """See OfBody; in_box: whether facets are in the box, else they are those of the shape."""
+        """`boxes` of OfBody; in_box: whether facets are in the box, not those of the shape."""
         case = self.case
         axes = ("xyz".index(b.where[0][0]) for b in case.boundaries if b.joins_faces)
         axis = next(axes, None)

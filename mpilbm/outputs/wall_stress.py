@@ -125,7 +125,7 @@ class WallStress(Output):
         ]
 
     def kernels(self, case: Case) -> tuple[str, ...]:
-        """Those of the fields at listed cells."""
+        """The kernels of the fields at listed cells."""
         return point_roles(case, FIELDS) if wall_faces(case) else ()
 
     def disk_bytes(self, case: Case, times: int) -> int:

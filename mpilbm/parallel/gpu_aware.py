@@ -90,13 +90,13 @@ def verdict(backend: str = "cuda") -> Verdict:
     return found
 
 
-def run_probe(backend: str, limit: int = LIMIT) -> tuple[str, str]:
+def run_probe(backend: str) -> tuple[str, str]:
     """Run the probe with two ranks, or with one if mpirun cannot start; (output, how it ended)."""
-    child = machine.module("mpilbm.parallel.gpu_aware", backend, str(limit))
+    child = machine.module("mpilbm.parallel.gpu_aware", backend, str(LIMIT))
     mpirun = machine.locate("mpirun", os.path.dirname(sys.executable))
     for command in ([mpirun, "-n", "2", *child] if mpirun else None, child):
         if command:
-            output, end = _run(command, limit + 5)
+            output, end = _run(command, LIMIT + 5)
             if f"{MARK} started" in output:
                 return output, end
     return output, end

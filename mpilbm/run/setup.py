@@ -51,7 +51,6 @@ def build_solver(
     case, why_layout = _with_chosen_layout(case, comm, device, largest, room)
     slab = slabs[comm.rank]
     together(comm, _require, case, device, slab)
-    on_root(comm, require_masks, case)
     if comm.size > 1 and case.bodies:  # slabs of equal cost, to which each rank adds its planes
         costs = comm.allgather(together(comm, plane_costs.plane_costs, case, slab.begin, slab.end))
         slab = plane_costs.slabs(case, comm.size, np.concatenate(costs))[comm.rank]
@@ -66,10 +65,8 @@ def build_solver(
     with say.during("finding the solid cells and the links to walls"):
         geometry = together(comm, build.build, case, slab, diagnosing)
     together(comm, memory_plan.require_host, *on_host, geometry.lists, geometry.around)
-    cells = comm.allgather(int(geometry.fluid_cells.sum()))
-    on_root(comm, build.require_fluid, case, sum(cells))
-    parts = comm.gather(diagnosed[0])
-    on_root(comm, geometry_findings.refuse, case, parts)
+    cells, parts = sum(comm.allgather(int(geometry.fluid_cells.sum()))), comm.gather(diagnosed[0])
+    on_root(comm, _require_geometry, case, cells, parts)
     if look:
         look(case, parts)
 
@@ -100,7 +97,7 @@ def build_solver(
         "compiler": device.compiler,
         "layout": case.layout.name,
         "layout_why": why_layout,
-        "expected_glups": _expected(case, device, sum(cells), geometry.lists, comm),
+        "expected_glups": _expected(case, device, cells, geometry.lists, comm),
         "bytes_per_update": solver.bytes_per_update,
         "halo": {"name": halo.name, "why": why},
     }
@@ -137,8 +134,17 @@ def _expected(
 
 
 def _require(case: Case, device: Device, slab: Slab) -> None:
+    """CaseError if a slab does not fit the device, or a force field or a mask cannot be used."""
     memory_plan.require(device, case, slab)
     require_forces(case, slab.begin, slab.end)
+    if slab.rank == 0:
+        require_masks(case)
+
+
+def _require_geometry(case: Case, cells: int, parts: list[diagnose.Diagnosis]) -> None:
+    """CaseError if the box has no fluid cells, or the slabs an invalid geometry."""
+    build.require_fluid(case, cells)
+    geometry_findings.refuse(case, parts)
 
 
 def open_device(backend: Backend, comm: Communicator) -> tuple[Backend, Device]:

@@ -65,9 +65,7 @@ def start(request: Request, stack: ExitStack) -> Started:
         for note in on_root(comm, folder.claim, case, restart, overwrite):
             say(note)
     where = directory or Path()
-    checkpoints = on_root(comm, candidates, restart, where) if restart is not None else []
-    for fluid in case.fluids if not checkpoints else ():
-        on_root(comm, fluid.initial.require)
+    checkpoints = on_root(comm, _checkpoints, case, restart, where)
     findings: list[Finding] = []
 
     def look(case: Case, parts: list[diagnose.Diagnosis] | None) -> None:
@@ -78,11 +76,7 @@ def start(request: Request, stack: ExitStack) -> Started:
 
     solver, facts = build_solver(case, comm, look, bool(checkpoints), say)
     stack.enter_context(solver.exchanger)
-    halo = "halo {name}: {why}".format(**facts["halo"])
-    layout = "; layout {layout}: {layout_why}".format(**facts) if facts["layout_why"] else ""
-    expected = facts["expected_glups"]
-    speed = f"; about {expected:.3g} GLUPS are expected" if expected else ""
-    say(f"{counted(comm.size, 'rank')} on {facts['device']}; {halo}{layout}{speed}")
+    say(_set_up(facts))
     if directory is not None and (striping := on_root(comm, spread, directory, comm.size)):
         say(striping)
     step, path = 0, None
@@ -119,6 +113,23 @@ def start(request: Request, stack: ExitStack) -> Started:
         findings=findings,
     )
     return Started(context, facts, folder)
+
+
+def _checkpoints(case: Case, restart: Path | str | None, directory: Path) -> list[Path]:
+    """The checkpoints to try; without any, CaseError if files of the initial state are missing."""
+    found = [] if restart is None else candidates(restart, directory)
+    for fluid in case.fluids if not found else ():
+        fluid.initial.require()
+    return found
+
+
+def _set_up(facts: dict[str, Any]) -> str:
+    """The line for the user on ranks, device, halo, layout and expected speed."""
+    halo = "halo {name}: {why}".format(**facts["halo"])
+    layout = "; layout {layout}: {layout_why}".format(**facts) if facts["layout_why"] else ""
+    expected = facts["expected_glups"]
+    speed = f"; about {expected:.3g} GLUPS are expected" if expected else ""
+    return f"{counted(facts['ranks'], 'rank')} on {facts['device']}; {halo}{layout}{speed}"
 
 
 def _findings(case: Case, parts: list[diagnose.Diagnosis] | None, initial: bool) -> list[Finding]:

@@ -242,7 +242,7 @@ def _with_cut_links(
 
 
 def _beside(case: BoundedLattice, slab: Slab, cells: Ints, sheet: Surface) -> Ints:
-    """Those of some cells that are at most one cell outside the bounds of a shape."""
+    """The cells, of those given, that are at most one cell outside the bounds of a shape."""
     near, domain = np.ones(cells.size, bool), case.domain
     at = coordinates(case, slab, cells) + 0.5
     for x, low, high, n, periodic in zip(

@@ -75,7 +75,7 @@ class CellForces(LinkSums):
     def at_rest(
         cls, fluid: Populations, step_lists: BoundaryLists, geometry: Geometry
     ) -> "CellForces":
-        """Those of the bodies of `case.needs.weighed` that are at rest."""
+        """The forces on the bodies of `case.needs.weighed` that are at rest."""
         assert geometry.shares is not None, "the case has bodies that act in cells"
         bodies = weighed_in_cells(fluid.case)
         found = np.flatnonzero(geometry.shares.cells_of(bodies))

@@ -96,7 +96,7 @@ class Populations(CurrentState):
 
     @classmethod
     def of_fluids(cls, context: SlabContext) -> "list[Populations]":
-        """Those of all fluids of a slab, with the scalars that they carry."""
+        """The populations of all fluids of a slab, with the scalars that they carry."""
         case = context.case
         scalars, fluids = enumerate(case.scalars), enumerate(case.fluids)
         carried = tuple(cls(context.of_scalar(k), each, 0, 1 + k) for k, each in scalars)

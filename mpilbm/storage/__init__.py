@@ -144,9 +144,9 @@ def _obstacle(path: Path, overwrite: bool, ours: Callable[[Path], bool]) -> str:
     return "" if overwrite or ours(path) else OTHER
 
 
-def require_replaceable(path: Path, overwrite: bool = False) -> None:
+def require_replaceable(path: Path) -> None:
     """CommandError unless a file may be written at `path`."""
-    if problem := obstacle(path, overwrite):
+    if problem := obstacle(path):
         raise CommandError(f"{path}: {problem}")
 
 

@@ -1,4 +1,7 @@
-"""Two steps in one pass: their bits, and where they are used; CUDA text compiled for a CPU."""
+"""Two steps in one pass: their bits, and where they are used; CUDA text compiled for a CPU.
+
+More than 20 s: texts of two steps on three lattices, in each precision, compiled in C++.
+"""
 
 from functools import partial
 from types import SimpleNamespace

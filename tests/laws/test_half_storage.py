@@ -1,7 +1,4 @@
-"""Storage in 16 bits: what a Taylor-Green vortex loses against storage in 64.
-
-More than 20 s: kernels are compiled with the optimisation of the package.
-"""
+"""Storage in 16 bits: what a Taylor-Green vortex loses against storage in 64."""
 
 import os
 from itertools import product

@@ -1,10 +1,11 @@
 """tools/validate: its cases are valid, and one of them from end to end.
 
-More than 20 s: validations run from end to end.
+More than 20 s: validations run from end to end, in this process with the kernels of other tests.
 """
 
 import json
 import re
+import runpy
 import subprocess
 import sys
 from importlib import import_module
@@ -12,6 +13,7 @@ from math import erfc
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from support import ROOT
 
 from mpilbm.case.case import parse_case
@@ -38,30 +40,39 @@ def test_the_cases_of_a_validation_are_valid(tools, name, full):
         assert len(x) == len(y) > 3
 
 
-def run(*arguments, cwd):
-    command = [sys.executable, str(ROOT / "tools/validate"), *arguments]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=280)
+@pytest.fixture
+def run(tools, tmp_path, monkeypatch, optimised):
+    """Calls tools/validate with these arguments; its settings are those of a new process."""
+    main = runpy.run_path(str(ROOT / "tools/validate"))["main"]
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        for name in [name for name in sys.modules if name.startswith("validations.")]:
+            monkeypatch.delitem(sys.modules, name)
+        return CliRunner().invoke(main, arguments)
+
+    return call
 
 
-def test_a_cavity_is_compared_with_published_points(tmp_path):
-    done = run("cavity2d", "--only", "^trt Re 100$,nothing", cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "| trt Re 100 | u, largest: 0.0046" in done.stdout
+def test_a_cavity_is_compared_with_published_points(run, tmp_path):
+    done = run("cavity2d", "--only", "^trt Re 100$,nothing")
+    assert done.exit_code == 0, done.output
+    assert "| trt Re 100 | u, largest: 0.0046" in done.output
     assert (tmp_path / "validation.out/cavity2d.json").exists()
 
 
-def test_a_heavy_fluid_falls_as_fast_as_theory_has_it(tmp_path):
+def test_a_heavy_fluid_falls_as_fast_as_theory_has_it(run):
     """Also the tension of free_energy, and a force on each fluid."""
-    done = run("rayleigh_taylor", "--only", "128", cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "growth over theory: 0.99" in done.stdout
+    done = run("rayleigh_taylor", "--only", "128")
+    assert done.exit_code == 0, done.output
+    assert "growth over theory: 0.99" in done.output
 
 
-def test_a_capillary_wave_of_two_fluids_that_repel_each_other(tmp_path):
+def test_a_capillary_wave_of_two_fluids_that_repel_each_other(run, tmp_path):
     """The smallest wave; a flat interface and two drops give the tension that its theory uses."""
     chosen = "shan_chen.*112,flat,drop R = (16|24)"
-    done = run("capillary_wave", "--only", chosen, cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = run("capillary_wave", "--only", chosen)
+    assert done.exit_code == 0, done.output
     facts = json.loads((tmp_path / "validation.out/capillary_wave.json").read_text())
     found = " ".join(row["found"] for row in facts["rows"])
     pairs = re.findall(r"([a-z][\w ]+): ([-+\w.]+) \(", found)
@@ -71,17 +82,17 @@ def test_a_capillary_wave_of_two_fluids_that_repel_each_other(tmp_path):
     assert abs(figures["tension of drops over flat interface"] - 1) < 0.03
 
 
-def test_a_laminar_kida_vortex_loses_what_its_enstrophy_costs(tmp_path):
+def test_a_laminar_kida_vortex_loses_what_its_enstrophy_costs(run, tmp_path):
     """Within 2 %, with the settings of a smaller flow; the snapshots are gone when it ends.
 
     Its spectrum adds up to the energy of that time.
     """
     flow = ["--set", "size=48", "--set", "reynolds=[100]", "--set", "until=1.1"]
     flow += ["--set", "spectrum_at=0.5"]
-    done = run("kida", "--only", "^regularized", *flow, cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "| regularized Re 100 | transforms: 4 " in done.stdout
-    assert done.stderr.count("over the law") == 4
+    done = run("kida", "--only", "^regularized", *flow)
+    assert done.exit_code == 0, done.output
+    assert "| regularized Re 100 | transforms: 4 " in done.output
+    assert done.output.count("over the law") == 4
     assert not list(tmp_path.glob("**/*.vtkhdf"))
     facts = json.loads((tmp_path / "validation.out/kida.json").read_text())
     curves = facts["curves"]["regularized Re 100"]
@@ -90,11 +101,11 @@ def test_a_laminar_kida_vortex_loses_what_its_enstrophy_costs(tmp_path):
     assert k[-1] < 24
     t, energy = curves["kinetic energy, Re = 100"]
     assert sum(E) == pytest.approx(np.interp(20 * 4 * 0.05 * 2 * np.pi / 48, t, energy), rel=2e-3)
-    refused = run("kida", "--set", "sise=48", cwd=tmp_path)
-    assert refused.returncode == 1
+    refused = run("kida", "--set", "sise=48")
+    assert refused.exit_code == 1
     assert (
         "--set sise: unknown setting; allowed for kida: size, reynolds, until, spectra, spectrum_at"
-        in refused.stderr
+        in str(refused.exception)
     )
 
 
@@ -161,14 +172,19 @@ def test_the_lid_of_the_cavity_is_its_own_mirror_image(tools, n):
         assert SPEED * 0.999 < u.max() <= SPEED
 
 
-def test_settings_are_refused_before_anything_runs(tmp_path):
-    refused = run("duct", "kida", "--only", "12", "--set", "size=48", cwd=tmp_path)
+def test_settings_are_refused_before_anything_runs(run, tmp_path):
+    """The first in a process of its own, which ends with a message."""
+    command = [sys.executable, str(ROOT / "tools/validate"), "duct", "kida", "--only", "12"]
+    command += ["--set", "size=48"]
+    refused = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=280)
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("tools/validate: ")
     assert "--set size: unknown setting; allowed for duct: nothing" in refused.stderr
-    refused = run("kida", "duct", "--set", "size=8", "--set", "until=0.3", cwd=tmp_path)
-    assert "--set size: unknown setting; allowed for duct: nothing" in refused.stderr
+    refused = run("kida", "duct", "--set", "size=8", "--set", "until=0.3")
+    assert "--set size: unknown setting; allowed for duct: nothing" in str(refused.exception)
     assert not list(tmp_path.glob("validation.out/*/*"))
-    refused = run("kida", "--set", "size=large", cwd=tmp_path)
-    assert "--set size: found 'large'; allowed: a number" in refused.stderr
+    refused = run("kida", "--set", "size=large")
+    assert "--set size: found 'large'; allowed: a number" in str(refused.exception)
 
 
 def test_one_reynolds_number_needs_no_list(tools, monkeypatch):
@@ -179,12 +195,12 @@ def test_one_reynolds_number_needs_no_list(tools, monkeypatch):
         assert "bgk Re 100" in VALIDATION.variants(False)
 
 
-def test_a_run_starts_only_from_one_that_came_to_its_end(tmp_path):
+def test_a_run_starts_only_from_one_that_came_to_its_end(run, tmp_path):
     """One that ended in NaN leaves its first snapshot."""
     name = "validation.out/channel/832_x_104_x_104__start_of_the_larger"
     (tmp_path / name).mkdir(parents=True)
     (tmp_path / name / "snapshot_000000000.vtkhdf").touch()
     (tmp_path / name / "summary.json").write_text('{"status": "unstable"}')
-    refused = run("channel", "--full", "--only", "^1664", cwd=tmp_path)
-    assert refused.returncode == 1
-    assert "first run '832 x 104 x 104, start of the larger'" in refused.stderr
+    refused = run("channel", "--full", "--only", "^1664")
+    assert refused.exit_code == 1
+    assert "first run '832 x 104 x 104, start of the larger'" in str(refused.exception)

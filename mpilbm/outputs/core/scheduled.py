@@ -45,7 +45,7 @@ class Scheduled(Output):
         return self.label or str(numbers[0])
 
     def names_in(self, case: Case) -> tuple[str, ...]:
-        """Those of `files` with its label; names without one are of outputs without a label."""
+        """The names in `files` with its label; names without one are of outputs without a label."""
         names = [name for name in self.files if "<label>" in name or self.label is None]
         return tuple(name.replace("<label>", self.label_in(case)) for name in names)
 

@@ -76,7 +76,7 @@ class ImageOutput(Scheduled):
         return found
 
     def kernels(self, case: Case) -> tuple[str, ...]:
-        """Those of its fields; one kernel computes rho and u."""
+        """The kernels of its fields; one kernel computes rho and u."""
         if is_sparse(case, self.part(case)):
             return point_roles(case, self.fields)
         own = list(case.own_fields)

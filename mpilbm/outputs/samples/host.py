@@ -192,7 +192,7 @@ class HostSampled(Averaged, Scheduled):
         return 8 * planes * (sums.values + max(sums.values, of_file))
 
     def kernels(self, case: Case) -> tuple[str, ...]:
-        """That of rho and u."""
+        """The kernel of rho and u."""
         return ("fields",)
 
     def stages(self, case: Case) -> bool:

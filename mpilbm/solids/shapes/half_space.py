@@ -37,7 +37,7 @@ class HalfSpace(Shape):
         return sum((x - p) * n for x, p, n in triples) <= 0
 
     def share(self, points: NDArray[Any]) -> Floats:
-        """That of the plane: exact."""
+        """The share of a cell on one side of the plane: exact."""
         normal = np.reshape(self.normal, (-1, 1)) / hypot(*self.normal)
         distance = ((points - np.reshape(self.point, (-1, 1))) * normal).sum(axis=0)
         return share_behind(distance, np.broadcast_to(normal, points.shape))

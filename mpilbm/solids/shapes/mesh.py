@@ -94,7 +94,7 @@ class Mesh(Shape):
 
     @property
     def roughness(self) -> float:
-        """That of flat triangles on a surface of revolution, with 36 or more around the axis."""
+        """The roughness of flat triangles on a surface of revolution, with 36 or more around it."""
         return 0.1
 
     def files(self) -> list[Path]:

@@ -97,7 +97,7 @@ class Places:
 
     @classmethod
     def of(cls, rows: int, nx: int, along_x: bool, along_rows: bool) -> "Places":
-        """Those of planes of this size; x or the rows are averaged, or both."""
+        """The places of planes of this size; x or the rows are averaged, or both."""
         if along_x:
             return cls(rows, 1, "sample_rows")
         if along_rows and rows > 1:

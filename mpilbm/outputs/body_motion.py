@@ -18,7 +18,10 @@ Floats = NDArray[np.float64]
 def motion_of(
     case: Case, number: int, bodies: Sequence[MovingBody] | None = None
 ) -> "BodyMotion | None":
-    """The motion of a body of the case; None at rest. `bodies`: those of a run, with their paths."""
+    """The motion of a body of the case; None at rest.
+
+    bodies: those of a run, with their paths.
+    """
     bodies = MovingBody.all(case) if bodies is None else bodies
     found = (each for each in bodies if each.number == number)
     return next((BodyMotion(each) for each in found), None)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from mpilbm.backends.interfaces import Array, CompiledKernel, Stream
+from mpilbm.backends.interfaces import Array, CompiledKernel, Stream, TwoStepsKernel
 from mpilbm.codegen.program import Program
 from mpilbm.core.errors import CaseError
 from mpilbm.core.registry import Parameters
@@ -211,7 +211,7 @@ class Device:
     def clear_solids(self, kernels: Mapping[str, CompiledKernel], f: Array) -> None:
         """Enqueue the values that the collide-stream kernel expects in solid cells of an array."""
 
-    def two_steps(self, kernels: Mapping[str, CompiledKernel], grid: Grid) -> CompiledKernel | None:
+    def two_steps(self, kernels: Mapping[str, CompiledKernel], grid: Grid) -> TwoStepsKernel | None:
         """A kernel for two steps, without boundary lists; None: there is none.
 
         It takes the arguments of `collide_stream_0`, applies the same walls, and has the bits of

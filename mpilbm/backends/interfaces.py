@@ -84,6 +84,32 @@ class CompiledKernel(Protocol):
         """The resources that the kernel uses."""
 
 
+class Parts(NamedTuple):
+    """Planes of the parts of a pass that overlaps its halo exchange.
+
+    edge      edge planes at each face with a neighbour
+    block     planes of a block of the bulk, at most
+    measured  whether `block` is that of the kernel's measured tile
+    """
+
+    edge: int
+    block: int
+    measured: bool = False
+
+
+class TwoStepsKernel(CompiledKernel, Protocol):
+    """A kernel that computes two steps in one pass over memory."""
+
+    def parts(self, planes: int, faces: int, sent: int) -> Parts | None:
+        """How a slab is divided so that its exchange overlaps; None: it is not divided.
+
+        `faces`: those with a neighbour; `sent`: bytes sent in an exchange. After the first `bind`.
+        """
+
+    def bind_parts(self, parts: Parts, **arguments: Any) -> tuple[Runner, Runner]:
+        """What computes the edge planes at both ends of a range, and what computes a range."""
+
+
 def dtype_of(kind: str, program: Program) -> np.dtype:
     """The number format of a kernel's argument, or of the values that it points to."""
     base = kind.removesuffix("*")

@@ -136,7 +136,10 @@ class BoundaryCell(CellView):
         self._inwards: dict[int, CellView] = {}
         self._given = boundary.given()
         self._columns = [name for value in self._given for name in value.numbers]
-        given_here = (given(kernel, value, self.lattice, self._number) for value in self._given)
+        self._cut = of.fluid.model.cut
+        given_here = (
+            given(kernel, value, self.lattice, self._number, cut=self._cut) for value in self._given
+        )
         self.values = dict(zip(boundary.values(), given_here, strict=True))
 
     def _number(self, name: str) -> Symbol:
@@ -152,7 +155,7 @@ class BoundaryCell(CellView):
         moved = {}
         for known, value in zip(self.values.values(), self._given, strict=True):
             if value.coordinates:
-                place = centre_of(self._kernel, value, self.lattice)
+                place = centre_of(self._kernel, value, self.lattice, self._cut)
                 for axis, step in zip("xyz", back, strict=False):
                     place |= {axis: place[axis] - step} if axis in place else {}
                 numbers = {name: self._number(name) for name in value.numbers}

@@ -25,36 +25,46 @@ def given(
     lattice: Lattice,
     number: Callable[[str], Symbol] | None = None,
     known: Mapping[str, Expression] | None = None,
+    cut: str = "",
 ) -> Symbol:
     """The symbol of a value: an argument of the kernel, or a formula that it computes in each cell.
 
     `number(name)` returns the symbol of a number; by default an argument is declared. `known`:
-    values of the cell that the formula uses, by name. The same value always has the same symbol.
+    values of the cell that the formula uses, by name. `cut`: see `index`. The same value always has
+    the same symbol.
     """
     symbols = {
         name: number(name) if number else kernel.argument(name, "real") for name in value.numbers
     }
     if not value.local:
         return symbols[value.name]
-    here = symbols | centre_of(kernel, value, lattice) | dict(known or {})
+    here = symbols | centre_of(kernel, value, lattice, cut) | dict(known or {})
     expression = value.expression(here)
     defined = kernel.definitions.get(symbol(value.name))
     return symbol(value.name) if defined == expression else kernel.let(value.name, expression)
 
 
-def centre_of(kernel: KernelValues, value: CellValue, lattice: Lattice) -> dict[str, Symbol]:
+def centre_of(
+    kernel: KernelValues, value: CellValue, lattice: Lattice, cut: str = ""
+) -> dict[str, Symbol]:
     """Symbols of the coordinates of the kernel's cell that a formula uses, by axis."""
     return {
-        axis: kernel.coordinate(f"cell_{axis}", index(kernel, axis, lattice))
+        axis: kernel.coordinate(f"cell_{axis}", index(kernel, axis, lattice, cut))
         for axis in value.coordinates
     }
 
 
-def index(kernel: KernelValues, axis: str, lattice: Lattice) -> Index:
+def index(kernel: KernelValues, axis: str, lattice: Lattice, cut: str = "") -> Index:
     """A function that gives the C text of the global number of a cell along an axis.
 
-    `below`: the number of planes of the box below the first plane of the array.
+    `below`: the number of planes of the box below the first plane of the array. `cut`: the axes
+    along which a window has a cut, see solids/windows.py: cells behind it have larger numbers.
     """
+    if axis in cut:
+        whole = index(kernel, axis, lattice)
+        type = "int64" if axis == "xyz"[lattice.D - 1] else "int"
+        kernel.declare(**{f"cut_at_{axis}": type, f"cut_from_{axis}": type})
+        return lambda cell: behind_cut(axis, whole(cell))
     if axis == "xyz"[lattice.D - 1]:
         kernel.argument("below", "int64")
         if kernel.cell.owned:
@@ -69,6 +79,11 @@ def index(kernel: KernelValues, axis: str, lattice: Lattice) -> Index:
         kernel.argument("odd", "int")
         return lambda cell: f"2 * ({cell.x}) + ODD"
     return (lambda cell: f"({cell.x})") if axis == "x" else (lambda cell: cell.row)
+
+
+def behind_cut(axis: str, number: str) -> str:
+    """C text of the number of a cell in the box, from its number in a window with a cut."""
+    return f"({number} + ({number} >= cut_at_{axis} ? cut_from_{axis} : 0))"
 
 
 @dataclass(frozen=True)

@@ -271,7 +271,7 @@ class FluidKernels(FieldKernels):
         rates = {name: kernel.argument(name, "real") for name in names}
         if nu is None:
             return rates
-        here = given(kernel, nu, self.lattice, known=self.known(kernel))
+        here = given(kernel, nu, self.lattice, known=self.known(kernel), cut=self.model.cut)
         return self.model.rates_at(rates, here, kernel.let)
 
     def known(self, kernel: KernelValues) -> Mapping[str, Expression]:

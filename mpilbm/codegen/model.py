@@ -49,6 +49,7 @@ class Model:
     force_grid  the memory of a force that is given for each cell
     body        the bodies that act in cells
     nu          the viscosity, if it differs from cell to cell
+    cut         the axes along which windows have a cut, see solids/windows.py
     """
 
     lattice: Lattice
@@ -59,6 +60,7 @@ class Model:
     force_grid: AnyGrid | None = None
     body: CellBody | None = None
     nu: CellValue | None = None
+    cut: str = ""
 
     @property
     def any_unit(self) -> bool:
@@ -86,7 +88,7 @@ class Model:
     def _component(self, kernel: KernelValues, k: int, value: CellValue) -> Expression:
         """A component of the force: computed in the cell, or read from the array of all cells."""
         if value.field is None:
-            return given(kernel, value, self.lattice)
+            return given(kernel, value, self.lattice, cut=self.cut)
         assert self.force_grid is not None  # FluidKernels gives it to such a force
         return kernel.read(value.name, FORCE, self.force_grid, Place(k, HERE))
 

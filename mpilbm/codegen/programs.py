@@ -41,8 +41,8 @@ from mpilbm.model.case import BoundedLattice, Case
 from mpilbm.physics.boundaries import in_cells
 from mpilbm.physics.boundary_capabilities import Reads
 from mpilbm.physics.motions import moving
-from mpilbm.solids.box_walls import rows_end_in_walls
-from mpilbm.solids.windows import REACH, has_windows
+from mpilbm.solids.box_walls import mirrored_faces, rows_end_in_walls
+from mpilbm.solids.windows import REACH, cut_axes, has_windows
 
 THERE = CellNames(plane="there_plane", row="there_row", x="there_x")  # a cell of the slab
 TYPES = {"plane": "int64", "row": "int", "x": "int"}
@@ -60,7 +60,8 @@ def build(case: Case) -> Program:
         from mpilbm.codegen.sweep.kernel import sweep_sizes, sweep_text
 
         sizes = sweep_sizes(case.lattice, case.formats)
-        sweep = top + sweep_text(model, case.formats, sizes, described["collide_stream_0"])
+        general, mirrors = described["collide_stream_0"], mirrored_faces(case)
+        sweep = top + sweep_text(model, case.formats, sizes, general, mirrors)
     unit, widest = case.formats.unit, case.formats.widest
     wide = "" if widest == unit else widest
     return Program(top, bodies, described, compute, unit, sweep, sizes, wide)
@@ -96,6 +97,7 @@ def _single(case: Case) -> tuple[list[KernelText], Model]:
             case.precision.offset,
             body=CellBody(body, moves=bool(moving(case))) if body else None,
             nu=case.viscosity_value,
+            cut=cut_axes(case),
         )
         kernels = FluidKernels(model, case.layout, options)
         diagnostics = Diagnostics(kernels)

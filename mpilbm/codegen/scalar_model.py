@@ -77,6 +77,7 @@ class ScalarModel:
     materials: Materials | None = None
 
     offset: ClassVar[bool] = False
+    cut: ClassVar[str] = ""  # a fluid with scalars has no windows
 
     @property
     def axes(self) -> str:

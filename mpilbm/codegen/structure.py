@@ -11,8 +11,8 @@ from mpilbm.model.case import BoundedLattice, Case, Fluid
 from mpilbm.physics.boundaries import Condition, in_cells, one_face_each
 from mpilbm.physics.couplings import solids
 from mpilbm.physics.motions import moving
-from mpilbm.solids.box_walls import rows_end_in_walls
-from mpilbm.solids.windows import has_windows
+from mpilbm.solids.box_walls import mirrored_faces, rows_end_in_walls
+from mpilbm.solids.windows import cut_axes, has_windows
 
 
 def structure(case: Case) -> dict[str, Any]:
@@ -23,7 +23,9 @@ def structure(case: Case) -> dict[str, Any]:
     more = _scalar_structure(case) if case.scalars else {}
     if case.viscosity_value is not None:
         more["viscosity"] = case.viscosity_value.structure()
-    more |= {"windows": True} if has_windows(case) else {}
+    more |= {"windows": cut_axes(case) or True} if has_windows(case) else {}
+    if case.layout.sweeps(case) and (mirrors := mirrored_faces(case)):
+        more["mirrors"] = mirrors
     return more | {
         "lattice": case.lattice.model_dump(),
         "collision": fluid.collision.structure(),

@@ -33,10 +33,11 @@ class Permeability(Output):
         k = nu <rho u> / G,   tortuosity = <|u|> / <u_a>
 
     G: the force per volume that drives the flow along the axis a: the body force, cs2 rho_jump / n
-    of a pressure jump, or cs2 (rho_in - rho_out) / L between two faces with given densities. The
-    mean <> is over all cells of the box, solid cells included, where u = 0; the velocity contains
-    half of the force of a step. k of the axis a is written, the other ones are nan, as is what is
-    not defined, like the tortuosity of a fluid at rest.
+    of a pressure jump, or cs2 (rho_in - rho_out) / L between two faces with given densities. G is
+    the full value, also during a ramp: rows of the ramp are not steady values. The mean <> is over
+    all cells of the box, solid cells included, where u = 0; the velocity contains half of the force
+    of a step. k of the axis a is written, the other ones are nan, as is what is not defined, like
+    the tortuosity of a fluid at rest.
 
     Columns: step, time, k (cells^2) and superficial velocity <u> along each axis, tortuosity,
     Reynolds number <u_a> sqrt(k) / nu, relative change of k since the previous row, and porosity.

@@ -1,4 +1,4 @@
-"""Half-way walls on faces of the box, for bulk kernels that apply them without boundary lists.
+"""Half-way walls and mirrors on faces of the box, for bulk kernels that need no lists for them.
 
 With layouts that keep populations beyond the ends of rows, the step does so for x- and x+ too.
 """
@@ -36,15 +36,16 @@ ENDS = {"x-", "x+"}
 
 @dataclass(frozen=True, eq=False)
 class BoxWalls:
-    """The faces that are half-way walls, and the owners of their links.
+    """The faces that are half-way walls or mirrors, and the owners of their links.
 
     table   () of DTYPE, as the kernel reads it, with the fields
-            faces   bit k is set if face k is such a wall
+            faces   bit k is set if face k is such a wall or a mirror
             later   later[k]: bits of the faces that own the links which also cross face k
             moving  bit k is set if face k moves
-            planes  first and last owned plane of the array if they lie at a wall, else -FAR, FAR
+            planes  first and last owned plane of the array if they lie at such a face, else -FAR,
+                    FAR
             u       u[k]: velocity of face k (x, y, z)
-    owners  the places of the owners of these walls
+    owners  the places of the owners of these faces
     """
 
     table: NDArray[Any]
@@ -52,14 +53,14 @@ class BoxWalls:
 
     @classmethod
     def of(cls, case: BoundedLattice, slab: Slab, grid: Planes) -> "BoxWalls":
-        """Find the walls of a slab that are at rest or move with a constant velocity."""
+        """Find the mirrors of a slab, and the walls at rest or with a constant velocity."""
         table = np.zeros((), DTYPE)
         places: set[int] = set()
         rank: dict[int, tuple[int, int]] = {}
         for owner in owners_of(case):
-            velocity = constant_velocity(owner.boundary) if owner.body is None else None
-            if velocity is None:
+            if owner.body is not None or not applied(owner.boundary):
                 continue
+            velocity = constant_velocity(owner.boundary)
             places.add(owner.place)
             for face in owner.boundary.where:
                 k = _number(face, case.dimensions)
@@ -80,12 +81,18 @@ class BoxWalls:
 def without(lists: Sequence[EntryList], applied: frozenset[int]) -> tuple[EntryList, ...]:
     """The entry lists without cells whose links all belong to the owners `applied`.
 
-    applied: the places of the owners whose walls a bulk kernel applies.
+    applied: the places of the owners whose walls a bulk kernel applies. Cells beside mirrors remain
+    if another entry reads what arrives there: mirror images are staged.
     """
-    touched = [np.empty(0, np.int64)]
+    touched, mirrored = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    inward = [np.empty(0, np.int64)]
     for each in lists:
-        free = np.array([owner.place not in applied for owner in each.owners], bool)
-        touched.append(each.cells[free[each.member]])
+        free = np.array([owner.place not in applied for owner in each.owners], bool)[each.member]
+        slips = np.array([owner.boundary.mirrors for owner in each.owners], bool)[each.member]
+        touched.append(each.cells[free])
+        mirrored.append(each.cells[slips])
+        inward += [there[free] for there in each.looked_at[1:]]
+    touched.append(np.intersect1d(np.concatenate(inward), np.concatenate(mirrored)))
     cells = np.unique(np.concatenate(touched))
     return tuple(each.only(np.flatnonzero(np.isin(each.cells, cells))) for each in lists)
 
@@ -99,6 +106,17 @@ def constant_velocity(boundary: Condition) -> tuple[float, ...] | None:
         return None
     numbers = tuple(value for value in u if isinstance(value, int | float))
     return numbers if len(numbers) == len(u) else None
+
+
+def applied(boundary: Condition) -> bool:
+    """Whether the moment sweep applies the boundary of a face without boundary lists."""
+    return boundary.mirrors or constant_velocity(boundary) is not None
+
+
+def mirrored_faces(case: BoundedLattice) -> list[int]:
+    """The numbers of the faces at which the fluid is mirrored, see FACES; ascending."""
+    D, mirrors = case.dimensions, (each for each in case.boundaries if each.mirrors)
+    return sorted(_number(face, D) for each in mirrors for face in each.where)
 
 
 def _number(face: str, dimensions: int) -> int:

@@ -26,13 +26,15 @@ from mpilbm.physics.boundary_capabilities import Behind
 from mpilbm.physics.lattices import AXES
 from mpilbm.physics.motions import moving
 from mpilbm.solids import Flags, Ints
-from mpilbm.solids.box_walls import constant_velocity
+from mpilbm.solids.box_walls import applied
 from mpilbm.solids.build import Geometry
 from mpilbm.solids.entry_list import EntryList
 from mpilbm.solids.inward_cells import InwardCells
 
 REACH = 2  # cells at a face with lists, and at a cut, that are wrong after two steps
 UNCUT = 2**30  # the place of the cut along an axis that has none: beyond all cells
+
+UNCUT_BOX = {f"cut_at_{a}": UNCUT for a in AXES} | {f"cut_from_{a}": 0 for a in AXES}
 
 Shape = tuple[int, int, int]
 
@@ -123,6 +125,16 @@ class Window:
             shares = replace(shares, share=self.of(shares.share), body=self.of(shares.body))
         return replace(geometry, solid=self.of(geometry.solid), lists=lists, shares=shares)
 
+    def place_in_box(self, begin: int) -> dict[str, int]:
+        """The arguments of kernels that compute with the number of a cell in the box.
+
+        `begin`: planes of the box below the slab. Where it is not 0, all cells of a window across
+        planes are at the upper end.
+        """
+        axis = AXES[::-1][self.axis]
+        skipped = self.skipped + begin * (self.axis == 0)
+        return UNCUT_BOX | {f"cut_at_{axis}": self.lower, f"cut_from_{axis}": skipped}
+
     def cut(self, ghost: int) -> dict[str, int]:
         """The arguments of the copies between slab and window: the cut, and the cells skipped.
 
@@ -138,34 +150,53 @@ class Window:
 
 def with_lists(case: BoundedLattice) -> list[Condition]:
     """The boundaries at faces of the box that the sweep does not apply by itself."""
-    return [each for each in case.boundaries if constant_velocity(each) is None]
+    return [each for each in case.boundaries if not applied(each)]
 
 
 def allows_windows(case: Case) -> bool:
-    """Whether windows can supply the boundary lists of a case; True without lists.
+    """Whether windows can supply the boundary lists of a case; True without lists."""
+    return not why_no_windows(case)
 
-    No body moves or needs lists. No boundary keeps a state of its entries. Kernels compute
-    formulas from the place of a cell in the window, so none depends on a coordinate along which
-    there is a cut. Faces that are joined across the planes may belong to different ranks.
+
+def why_no_windows(case: Case) -> str:
+    """Why windows cannot supply the boundary lists of a case, a clause; "" if they can.
+
+    No body moves or needs lists. No boundary keeps a state of its entries, and no force is given
+    for each cell of the slab: a window has no copy of it. Faces that are joined across the planes
+    may belong to different ranks.
     """
     listed, across = with_lists(case), AXES[case.dimensions - 1]
-    if moving(case) or len(case.bodies) > len({*in_cells(case), *reflecting(case)}):
-        return False
+    own = {*in_cells(case), *reflecting(case)} - {*moving(case)}
+    for number, body in enumerate(case.bodies):
+        if number not in own:
+            what = "moves" if number in moving(case) else "has boundary lists"
+            return f"the body '{body.label}' {what}"
     for each in listed:
-        read = each.capabilities.behind
-        if each.state(case.lattice) or read is not Behind.NOTHING:
-            return False
+        if each.state(case.lattice):
+            return f"'{each.name}' at {each.where[0]} keeps a state of its cells"
+        if each.capabilities.behind is not Behind.NOTHING:
+            return f"'{each.name}' at {each.where[0]} reads cells away from the wall"
         if each.joins_faces and any(face[0] == across for face in each.where):
-            return False
-    cut = {face[0] for each in listed for face in each.where}
-    given = [value for each in case.boundaries for value in each.given()]
-    return not any(cut & {*value.coordinates} for value in (*case.kernel_values, *given))
+            return f"'{each.name}' acts along {across}, along which ranks divide the box"
+    if listed and any(value.field for value in case.kernel_values):
+        return f"a force is given for each cell, and '{listed[0].name}' has boundary lists"
+    return ""
 
 
 def has_windows(case: Case) -> bool:
     """Whether passes of two steps of a case have windows, on devices with a kernel for them."""
     possible = case.single_fluid and case.dimensions == 3 and case.layout.sweeps(case)
     return possible and bool(with_lists(case)) and allows_windows(case)
+
+
+def cut_axes(case: Case) -> str:
+    """The axes along which windows of a case have a cut and formulas depend on the coordinate."""
+    if not has_windows(case):
+        return ""
+    given = [value for each in case.boundaries for value in each.given()]
+    used = {axis for value in (*case.kernel_values, *given) for axis in value.coordinates}
+    cut = {face[0] for each in with_lists(case) for face in each.where}
+    return "".join(axis for axis in AXES if axis in cut & used)
 
 
 def copies_of_lists(case: Case) -> int:
@@ -195,20 +226,33 @@ def _depth(case: Case, face: str, axis: int) -> int:
     """Number of cells of a window at a face, 0 without lists there.
 
     In the second step a boundary reads cells `inward`, and the populations that arrive there from
-    the cells next to them. The first step has computed these if they are not at the cut. Along x it
-    is even: a thread of the sweep may have two cells.
+    the cells next to them. The first step has computed these if they are not at the cut. Where the
+    cells inwards are beside mirrors, they are listed too (box_walls.without), so one more cell has
+    other bits after a pass. Along x it is even: a thread of the sweep may have two cells.
     """
     inward = [each.capabilities.inward for each in with_lists(case) if face in each.where]
     if not inward:
         return 0
-    depth = max(2 * REACH, max(inward) + REACH + 1)
+    beside = max(inward) > 0 and any(each.mirrors for each in case.boundaries)
+    depth = max(2 * REACH, max(inward) + REACH + 1 + beside)
     return depth + depth % 2 * (axis == 2)
 
 
-def covered(windows: Sequence[Window], lists: Sequence[EntryList], shape: Shape) -> bool:
-    """Whether all entries lie at faces that windows have, so that these compute their cells."""
+def covered(
+    windows: Sequence[Window], lists: Sequence[EntryList], shape: Shape, reflecting: frozenset[int]
+) -> bool:
+    """Whether all entries lie at faces that windows have, so that these compute their cells.
+
+    Entries of owners that the kernel applies do not count: of mirrors and half-way walls at faces,
+    and of bodies, of which `reflecting` has the places. They remain beside entries of others.
+    """
     for each in lists:
-        at, found = np.unravel_index(each.cells, shape), np.zeros(each.cells.size, bool)
+        listed = [
+            not (applied(owner.boundary) if owner.body is None else owner.place in reflecting)
+            for owner in each.owners
+        ]
+        cells = each.cells[np.array(listed, bool)[each.member]]
+        at, found = np.unravel_index(cells, shape), np.zeros(cells.size, bool)
         for window in windows:
             place = at[window.axis]
             found |= (place == 0) & (window.lower > 0)

@@ -121,7 +121,7 @@ class BoundaryLists:
         cells = np.concatenate([e.cells for e in entries] or [np.empty(0, np.int64)])
         links = joined([e.links for e in entries])
         in_staging = [e for e in entries if e.writes is Writes.STAGED]
-        self.stream, self.count = device.stream("bulk"), cells.size
+        self.stream, self.count = fluid.context.bulk, cells.size
         self._staged = sum(e.cells.size for e in in_staging)
         self._entering = sum(e.cells.size for e in entries if e.overruled), self._staged
         self._stores_populations = bounded.layout.populations

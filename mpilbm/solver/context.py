@@ -1,7 +1,7 @@
 """The data that the parts of a slab's solver share, and the binding of kernels to arguments."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -35,7 +35,7 @@ from mpilbm.solids.entry_list import EntryList
 from mpilbm.solids.moving_bodies import MovingBody
 from mpilbm.solids.moving_bodies import table as motion_table
 from mpilbm.solids.shares import shares_beside
-from mpilbm.solids.windows import Window
+from mpilbm.solids.windows import UNCUT_BOX, Window
 from mpilbm.solver import memory_plan
 from mpilbm.solver.exchange_plan import ghost_planes
 from mpilbm.solver.timed_values import ForceField, ForceNumbers
@@ -63,6 +63,8 @@ class SlabContext:
                of a force that is given for each cell
     numbers    numbers of the coupling, by the name of the kernel argument
     body_walls half-way walls of bodies that the moment sweep applies; None without a sweep
+    cut        the numbers by which the cells of a window find their places in the box
+    stream     the name of the stream of the boundary lists and of all planes but the edge planes
     """
 
     case: Case
@@ -80,6 +82,8 @@ class SlabContext:
     force_field: ForceField | None
     clock: Clock
     body_walls: BodyWalls | None
+    cut: Mapping[str, int] = field(default_factory=lambda: UNCUT_BOX)
+    stream: str = "bulk"
 
     @classmethod
     def create(
@@ -119,11 +123,11 @@ class SlabContext:
         numbers = case.coupling.numbers(case) if case.coupling else {}
         numbers |= buoyancy_numbers(case)
         shared = case, slab, geometry, grid, device
-        field = None
+        force_field = None
         if any(value.field for value in case.force_on(0)):
-            field = ForceField(*shared, program.compute)
-            tables |= field.arguments
-        forces = ForceNumbers(case), field, Clock()
+            force_field = ForceField(*shared, program.compute)
+            tables |= force_field.arguments
+        forces = ForceNumbers(case), force_field, Clock()
         return cls(case, *shared, exchanger, program, kernels, tables, numbers, *forces, bodies)
 
     def of_scalar(self, number: int) -> "SlabContext":
@@ -134,8 +138,10 @@ class SlabContext:
         geometry = replace(self.geometry, lists=lists, of_scalars=())
         return replace(self, bounded=bounded, grid=grid, geometry=geometry)
 
-    def of_window(self, window: Window) -> "SlabContext | None":
-        """The context of the cells of a window; None if the device has no kernel for it."""
+    def of_window(self, window: Window, stream: str) -> "SlabContext | None":
+        """The context of the cells of a window, whose work is in a stream of this name; None if the
+        device has no kernel for it.
+        """
         slab = window.slab(self.slab)
         grid = window.grid(self.case, self.slab, self.grid.ghost)
         walls, name = BoxWalls.of(self.case, slab, grid), "collide_stream_0"
@@ -148,12 +154,13 @@ class SlabContext:
         shares = share_tables(self.case, geometry, grid, self.device)
         tables = {**grid.arguments(), **shares}
         found = replace(self, slab=slab, geometry=geometry, grid=grid, tables=tables, clock=Clock())
-        return replace(found, kernels={**self.kernels, name: kernel})
+        cut = window.place_in_box(self.slab.begin)
+        return replace(found, kernels={**self.kernels, name: kernel}, cut=cut, stream=stream)
 
     @property
     def bulk(self) -> Stream:
         """The stream of the boundary lists and of all planes but the edge planes."""
-        return self.device.stream("bulk")
+        return self.device.stream(self.stream)
 
     @property
     def period(self) -> int:
@@ -188,7 +195,7 @@ class SlabContext:
         below = self.slab.begin - self.grid.ghost  # planes of the box below the array's first
         box = {"nx": self.grid.nx, "rows": self.grid.rows, "below": below, "odd": below % 2}
         box["box_planes"] = self.slab.shape[0]
-        return {**box, "first": self.grid.ghost, **self.tables}
+        return {**box, **self.cut, "first": self.grid.ghost, **self.tables}
 
     def arguments(self, name: str, **arguments: Any) -> dict[str, Any]:
         """The arguments of a kernel, by name; arguments that it does not take are ignored."""

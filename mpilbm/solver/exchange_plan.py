@@ -20,7 +20,7 @@ from mpilbm.layouts import AnyGrid
 from mpilbm.layouts.grid import Grid
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.lattices import AXES
-from mpilbm.solids.windows import allows_windows, windows_of
+from mpilbm.solids.windows import why_no_windows, windows_of
 
 TWO_STEPS_REACH = 2  # planes beyond its own that a pass of two steps reads
 
@@ -61,20 +61,35 @@ def whole_planes(grid: Grid, planes: int, array: int = 0) -> Plan:
 
 
 def allows_two_steps(case: Case, slab: Slab) -> bool:
-    """Whether a pass may compute two steps of this slab, where the device has a kernel for it.
+    """Whether a pass may compute two steps of this slab, where the device has a kernel for it."""
+    return not why_single_steps(case, slab)
+
+
+def why_single_steps(case: Case, slab: Slab) -> str:
+    """Why a pass may not compute two steps of this slab, a clause; "" if it may.
 
     This requires one fluid in 3D, bodies at rest with half-way walls or that act in cells, and
-    forces that do not depend on time. The kernel applies half-way walls; other boundaries at faces
-    act in windows (see solids/windows.py). If several slabs share a periodic axis, no force depends
-    on the last coordinate: a pass evaluates it in ghost planes, which are at the other end of the
-    box.
+    forces that do not depend on time. The kernel applies half-way walls and mirrors; other
+    boundaries at faces act in windows (see solids/windows.py). If several slabs share a periodic
+    axis, no force depends on the last coordinate: a pass evaluates it in ghost planes, which are at
+    the other end of the box.
     """
-    if not case.single_fluid or case.dimensions < 3 or not allows_windows(case):
-        return False
+    if not case.single_fluid or case.scalars:
+        return "there are several fields"
+    if case.dimensions < 3:
+        return "the box has two dimensions"
+    if why := why_no_windows(case):
+        return why
     across, values = AXES[case.dimensions - 1], case.kernel_values
-    beyond = slab.ranks > 1 and slab.periodic
-    wrong = any(value.timed or (beyond and across in value.coordinates) for value in values)
-    return slab.planes >= TWO_STEPS_REACH and not wrong and windows_of(case, slab) is not None
+    if any(value.timed for value in values):
+        return "the force depends on time"
+    if slab.ranks > 1 and slab.periodic and any(across in each.coordinates for each in values):
+        return f"a force or viscosity depends on {across}, along which ranks divide a periodic box"
+    if slab.planes < TWO_STEPS_REACH:
+        return f"a rank has fewer than {TWO_STEPS_REACH} planes"
+    if windows_of(case, slab) is None:
+        return "there are too few cells between the faces with boundary lists"
+    return ""
 
 
 def ghost_planes(case: Case, slab: Slab) -> int:

@@ -44,7 +44,7 @@ class ListArrays:
 
     def __init__(self, fluid: Populations, geometry: Geometry, mirrored: MirroredLinks):
         self._fluid, self._geometry, self._mirrored = fluid, geometry, mirrored
-        self._stream = fluid.device.stream("bulk")
+        self._stream = fluid.context.bulk
         self._motions: Any = None  # the array of `motions`, once a list takes it
         self.timed: list[tuple[TimedArray, float]] = []
         self.nears: list[NearCells] = []

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from mpilbm.backends.interfaces import Event, Runner
 from mpilbm.codegen.program import Access
 from mpilbm.halo import Exchange
@@ -31,10 +33,14 @@ class Pass:
 
     The edge stream has priority; on devices without priorities the bulk planes wait for `ready`.
     There are `edge` edge planes at a face, by default as many as a step reads beyond it; none at
-    walls and where planes wrap around: there all planes are computed in one launch. No cell
-    accesses values that another cell writes in the same pass, so the result does not depend on
-    their order. Edge planes run after all work that is in the bulk stream when the pass is
-    enqueued, later work there after the pass.
+    walls and where planes wrap around: there all planes are computed in one launch. `both`: what
+    computes the edge planes at both ends of a range, in one launch. No cell accesses values that
+    another cell writes in the same pass, so the result does not depend on their order. Edge planes
+    run after all work that is in the bulk stream when the pass is enqueued, later work there after
+    the pass.
+
+    `late`: the bulk kernel is enqueued after a copy of a byte. A block of it may take longer than
+    all edge planes, which would wait for it if both kernels began at the same time.
 
     `offered`: whether the launch is offered to the exchange (Exchange.join). If the exchange has
     become a part of it, the pass is one launch in the bulk stream, except in timed steps.
@@ -48,10 +54,12 @@ class Pass:
         exchange: Exchange,
         offered: bool = False,
         edge: int | None = None,
+        both: Runner | None = None,
+        late: bool = False,
     ):
         self.offered, self.planes = offered, grid.interior
         self.edge, self.bulk = context.device.stream("edge"), context.bulk
-        self.in_order = not context.device.prioritizes
+        self.device, self.in_order = context.device, not context.device.prioritizes
         self.launch, self.exchange = launch, exchange
         first, end = grid.interior
         beside = context.slab.lower, context.slab.upper
@@ -59,10 +67,13 @@ class Pass:
         edge = edge or context.case.ghost
         begin = min(first + edge * lower, end)
         self.inner = begin, max(begin, end - edge * upper)
-        self.edges = [(first, self.inner[0], 1), (self.inner[1], end, 1)]
+        self.edges = [(launch, (first, self.inner[0], 1)), (launch, (self.inner[1], end, 1))]
         if lower and upper and edge == 1:
-            self.edges = [(first, end, max(1, end - 1 - first))]
+            self.edges = [(launch, (first, end, max(1, end - 1 - first)))]
+        elif lower and upper and both:
+            self.edges = [(both, (first, end, 1))]
         self.alone = not (lower or upper)
+        self.copied = context.device.allocate(2, np.uint8) if late and not self.alone else None
 
     @property
     def waited(self) -> float:
@@ -92,11 +103,13 @@ class Pass:
 
     def _compute_and_exchange(self, timed: bool) -> Events:
         self.edge.wait(self.bulk.record())
-        for planes in self.edges:
-            self.launch(self.edge, *planes)
+        for launch, planes in self.edges:
+            launch(self.edge, *planes)
         ready = self.edge.record(timed)
         if self.in_order:
             self.bulk.wait(ready)  # otherwise the bulk kernel could occupy the device first
+        elif self.copied is not None:
+            self.device.copy(self.copied[:1], self.copied[1:], self.bulk)
         self.launch(self.bulk, *self.inner)
         done = self.bulk.record(timed) if timed else None
         self.exchange.start(ready)

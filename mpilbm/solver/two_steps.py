@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from math import prod
 from typing import Any
 
-from mpilbm.backends.interfaces import CompiledKernel, Runner
+from mpilbm.backends.interfaces import Event, Runner, TwoStepsKernel
 from mpilbm.backends.tuning import SMALL, fastest_way
 from mpilbm.codegen.program import SHARE, WHOLE
-from mpilbm.halo import Exchange
+from mpilbm.halo import Exchange, Plan
 from mpilbm.layouts.grid import Grid
 from mpilbm.solids.windows import Window, covered, windows_of
 from mpilbm.solver.boundary_lists import BoundaryLists, in_turn
@@ -113,8 +114,18 @@ class FaceWindow:
         return run
 
 
+def at_ends(launch: Runner, edge: int) -> Runner:
+    """A launch over so many planes at both ends of a range."""
+
+    def run(stream: Any, begin: int, end: int, stride: int = 1) -> None:
+        launch(stream, begin, begin + edge)
+        launch(stream, end - edge, end)
+
+    return run
+
+
 GROUP = 4  # steps of two passes of two steps: from the first array to the second one and back
-EDGE_PLANES = 32  # of such a pass, which reads four planes more for each launch
+BESIDE = "edge"  # the stream of windows, whose kernels alone leave most of a device idle
 
 
 class TwoSteps:
@@ -130,26 +141,46 @@ class TwoSteps:
     each neighbour, which are exchanged after it, and before the first pass after single steps;
     there with solid shares. All ranks take such passes, or none (Solver.take_two_steps). The
     exchange before the first pass waits until the neighbours have reached theirs, so passes
-    alternate as in Plan.alternating. Before a pass, `windows` compute the cells near faces with
-    boundary lists from the same array; afterwards they overwrite these cells, in which a pass is
-    wrong.
+    alternate as in Plan.alternating. At the same time as a pass, `windows` compute the cells near
+    faces with boundary lists from the same array, in a stream of their own; afterwards they
+    overwrite these cells, in which a pass is wrong.
     """
 
     def __init__(
-        self, fluid: Populations, kernel: CompiledKernel, windows: Sequence[FaceWindow] = ()
+        self, fluid: Populations, kernel: TwoStepsKernel, windows: Sequence[FaceWindow] = ()
     ):
         context, name = fluid.context, "collide_stream_0"
         self._fluid, self._context = fluid, context
-        self._kernels = context.kernels[name], kernel
-        given = [context.arguments(name, **fluid.numbers(), **fluid.arrays(k)) for k in range(2)]
-        self._windows = windows
+        self._kernel, self._windows = kernel, windows
+        self._given = [
+            context.arguments(name, **fluid.numbers(), **fluid.arrays(k)) for k in range(2)
+        ]
+        self._beside = context.device.stream(BESIDE)
+        self._done: Event | None = None  # recorded after the windows of a pass
         self._launches = [
-            in_turn(kernel.bind(**arguments), *(window.scatter(k) for window in windows))
-            for k, arguments in enumerate(given)
+            self._followed(kernel.bind(**arguments), k) for k, arguments in enumerate(self._given)
         ]
         self._passes: list[Pass] = []  # set by connect(), with the exchange before the first one
         self._before = Exchange()
         self._last: int | None = None  # the steps that were done after the last pass
+
+    def _scatters(self, k: int) -> list[Runner]:
+        """What follows the pass that reads array k: windows overwrite their cells."""
+
+        def wait(stream: Any, begin: int, end: int, stride: int = 1) -> None:
+            assert self._done, "windows are enqueued before the pass"
+            stream.wait(self._done)
+
+        found = [window.scatter(k) for window in self._windows]
+        return [wait, *found] if found else []
+
+    def _run_windows(self, run: Callable[[FaceWindow], None]) -> None:
+        """Enqueue the windows of a pass, after the work in the bulk stream."""
+        if self._windows:
+            self._beside.wait(self._context.bulk.record())
+            for window in self._windows:
+                run(window)
+            self._done = self._beside.record()
 
     @classmethod
     def of(cls, fluids: Sequence[Populations], work: Sequence[StepWork]) -> "TwoSteps | None":
@@ -173,15 +204,23 @@ class TwoSteps:
             return None
         windows, lists = windows_of(case, slab) or (), context.geometry.lists
         shape = slab.planes, *slab.shape[1:]
-        if grid.ghost < ghost_planes(case, slab) or not covered(windows, lists, shape):
+        walls = context.body_walls
+        reflecting = walls.owners if walls else frozenset()
+        if grid.ghost < ghost_planes(case, slab):
+            return None
+        if not covered(windows, lists, shape, reflecting):
             return None
         kernel = context.device.two_steps(context.kernels, grid)
-        inner = [context.of_window(window) for window in windows] if kernel else []
+        inner = [context.of_window(each, BESIDE) for each in windows] if kernel else []
         known = [each for each in inner if each is not None]
         if kernel is None or len(known) < len(windows):
             return None
         pairs = zip(windows, known, strict=True)
         return cls(fluid, kernel, [FaceWindow(fluid, *pair) for pair in pairs])
+
+    def _followed(self, launch: Runner, k: int) -> Runner:
+        """A launch that reads array k, and the copies from the windows."""
+        return in_turn(launch, *self._scatters(k))
 
     def _faster_than(self, work: Sequence[StepWork]) -> bool:
         """Whether a group takes less time than as many single steps."""
@@ -193,11 +232,11 @@ class TwoSteps:
 
         def two() -> None:
             for k in range(GROUP // 2):
-                for window in self._windows:
-                    window.compute(k)
+                self._run_windows(partial(FaceWindow.compute, k=k))
                 self._launches[k](context.bulk, *context.grid.interior)
 
-        tiles = [kernel.resources() for kernel in self._kernels]
+        kernels = context.kernels["collide_stream_0"], self._kernel
+        tiles = [kernel.resources() for kernel in kernels]
         faces = [(each.name, *each.where) for each in context.case.boundaries]
         fluid = int(context.geometry.fluid_cells.sum())
         key = f"{context.program.sweep} {size} {fluid} {faces} {tiles}"
@@ -216,11 +255,26 @@ class TwoSteps:
         self._before = prepare(before, arrays)
         for window in self._windows:
             window.connect()
-        edge = EDGE_PLANES if grid.planes >= 4 * EDGE_PLANES else grid.planes
-        for k, launch in enumerate(self._launches):
+        for k in range(len(self._launches)):
             plan = whole_planes(grid, TWO_STEPS_REACH, (k + 1) % 2)
             exchange = prepare(replace(plan, alternating=True), fluid.f)
-            self._passes.append(Pass(context, grid, launch, exchange, edge=edge))
+            self._passes.append(self._pass(k, grid, plan, exchange))
+
+    def _pass(self, k: int, grid: Grid, plan: Plan, exchange: Exchange) -> Pass:
+        """The pass that reads array k; the edge planes are all planes if it is not divided."""
+        context, slab = self._context, self._context.slab
+        faces = sum(peer is not None for peer in (slab.lower, slab.upper))
+        sent = sum(piece.count for piece in plan.sends) * self._fluid.f[0].itemsize
+        parts = self._kernel.parts(grid.planes, faces, sent) if plan.sends and faces else None
+        if parts is None:
+            return Pass(context, grid, self._launches[k], exchange, edge=grid.planes)
+        ends, bulk = self._kernel.bind_parts(parts, **self._given[k])
+        edge, copies = parts.edge, self._scatters(k)
+        both = in_turn(ends, *(at_ends(copy, edge) for copy in copies))
+        late = not parts.measured
+        return Pass(
+            context, grid, self._followed(bulk, k), exchange, edge=edge, both=both, late=late
+        )
 
     @property
     def waited(self) -> float:
@@ -240,8 +294,8 @@ class TwoSteps:
     def enqueue(self, steps: int) -> None:
         """Enqueue so many steps, a multiple of GROUP, from an even step on."""
         for k in range(steps // 2):
-            for window in self._windows:
-                window.run(k % 2, self._context.clock.steps + 2 * k)
+            done = self._context.clock.steps + 2 * k
+            self._run_windows(partial(FaceWindow.run, k=k % 2, steps=done))
             self._passes[k % 2].run()
 
     def ended(self, steps: int) -> None:

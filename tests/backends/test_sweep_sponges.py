@@ -4,12 +4,9 @@ import numpy as np
 import pytest
 from support.emulated_device import EmulatedDevice, command
 from support.slabs import Cluster
-from support.two_steps import at_faces, small_tiles, tile, two_are_faster, walled
+from support.two_steps import small_tiles, tile, two_are_faster, walled
 
 from mpilbm.backends.cuda import tiles
-from mpilbm.case.case import parse_case
-from mpilbm.parallel.slabs import split
-from mpilbm.solver.exchange_plan import allows_two_steps
 
 pytestmark = pytest.mark.skipif(command() is None, reason="no C++ compiler")
 STEPS = 8
@@ -36,18 +33,3 @@ def test_the_flow_of_the_generic_kernel():
         assert all(solver.two_steps for solver in cluster.solvers)
         cluster.each(lambda solver: solver.advance(STEPS))
         assert np.array_equal(cluster.state(), single.state())
-
-
-def test_windows_at_a_face_exclude_a_sponge_along_their_axis():
-    """Their cells have other coordinates: the rule of formulas in windows."""
-    ends = [
-        {"name": "zou_he", "where": ["x-"], "velocity": [0.02, 0, 0]},
-        {"name": "characteristic", "where": ["x+"], "rho": 1.0},
-    ]
-    found = {}
-    for face in ("x+", "y+"):
-        sponge = [{"where": [face], "thickness": 4.5}]
-        case = parse_case(at_faces(ends, (42, 9, 7), sponge=sponge), "test.toml")
-        (slab,) = split(case.shape, 1, True)
-        found[face] = allows_two_steps(case, slab)
-    assert found == {"x+": False, "y+": True}

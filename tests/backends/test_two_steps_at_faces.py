@@ -12,17 +12,17 @@ from support.two_steps import (
     Launcher,
     Recorder,
     at_faces,
+    edges_of_thick_slabs,
     small_tiles,
     tile,
     two_are_faster,
 )
 
-from mpilbm.backends.cuda import tiles
+from mpilbm.backends.cuda import overlap, tiles
 from mpilbm.case.case import parse_case
 from mpilbm.codegen.program import SHARE
 from mpilbm.parallel import slabs
 from mpilbm.solids.windows import REACH, allows_windows
-from mpilbm.solver import two_steps
 from mpilbm.solver.exchange_plan import allows_two_steps
 from mpilbm.solver.memory_plan import bytes_needed
 from mpilbm.solver.two_steps import FaceWindow
@@ -36,7 +36,7 @@ def small(monkeypatch):
     small_tiles(monkeypatch)
     two_are_faster(monkeypatch)
     monkeypatch.setattr(tiles, "TWO_STEPS", (tile(12, 8, 2),))
-    monkeypatch.setattr(two_steps, "EDGE_PLANES", 3)
+    monkeypatch.setattr(overlap, "parts", edges_of_thick_slabs)
 
 
 def inlet(face: str, speed=0.05) -> dict:
@@ -75,6 +75,17 @@ CASES = {
     ),
     "one end": at_faces([inlet("x+", -0.03), sides("bounce_back", "x-")], (26, 9, 7)),
     "profile": at_faces([PROFILE, outlet("x+", "yu")], (20, 9, 7), **FORCE),
+    "profile along a cut": at_faces(
+        [PROFILE, outlet("x+"), sides("zou_he", "z+", rho=1.0), sides("bounce_back", "z-")],
+        (20, 9, 13),
+    ),
+    "sponges": at_faces(
+        [inlet("x-"), outlet("x+", "characteristic"), outlet("z-", "neumann"),
+         outlet("z+", "copy")],
+        (20, 9, 16),
+        sponge=[SPONGE, SPONGE | {"where": ["z+"]}],
+        force={"name": "guo", "value": ["1e-4*x", "1e-4*z", "1e-4*y"]},
+    ),
     "y in time": at_faces([GUST, outlet("y+", "neumann")], (20, 13, 7)),
     "z": at_faces(
         [inlet("z-"), outlet("z+", "regularized"), sides("bounce_back", "x-", "x+")],
@@ -128,7 +139,9 @@ def advanced(case: dict, count: int, *parts: int, device=EmulatedDevice) -> Clus
     return cluster
 
 
-@pytest.mark.parametrize(("name", "count"), [*((n, 2) for n in CASES), ("z", 3), ("car", 1)])
+@pytest.mark.parametrize(
+    ("name", "count"), [*((n, 2) for n in CASES), ("z", 3), *((n, 1) for n in ("car", "sponges"))]
+)
 def test_the_bits_of_single_steps(name, count):
     """Groups after odd numbers of steps, after single steps and after another group."""
     device = Recorder if count == 1 else EmulatedDevice
@@ -175,19 +188,13 @@ def test_boundaries_that_keep_a_state_take_single_steps():
 @pytest.mark.parametrize(
     ("boundaries", "more"),
     [
-        ([inlet("x-"), outlet("x+")], {"force": {"name": "guo", "value": ["1e-4*x", 0, 0]}}),
         ([inlet("x-"), outlet("x+")], {"force": {"name": "guo", "value": ["1e-4*t", 0, 0]}}),
-        ([PROFILE, outlet("x+"), sides("free_slip", "z-", "z+")], {}),
         ([sides("pressure_jump", "z-", "z+", rho_jump=0.01), sides("bounce_back", "y-", "y+")], {}),
-        ([inlet("x-"), outlet("x+")], {"sponge": [SPONGE]}),
         ([inlet("x-"), outlet("x+")], {"body": [FILLED | {"boundary": {"name": "interpolated"}}]}),
     ],
     ids=[
-        "force of x",
         "force of t",
-        "profile along a cut",
         "jump across planes",
-        "sponge",
         "body on links",
     ],
 )

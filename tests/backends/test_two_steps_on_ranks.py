@@ -15,6 +15,7 @@ from support.two_steps import (
     FORCE,
     FORMULAS,
     at_faces,
+    edges_of_thick_slabs,
     moments,
     small_tiles,
     tile,
@@ -23,7 +24,7 @@ from support.two_steps import (
 )
 
 from mpilbm.backends import cuda
-from mpilbm.backends.cuda import tiles
+from mpilbm.backends.cuda import overlap, tiles
 from mpilbm.case.case import parse_case
 from mpilbm.halo import ipc_kernel
 from mpilbm.parallel import slabs
@@ -41,7 +42,7 @@ def small(monkeypatch):
     small_tiles(monkeypatch)
     two_are_faster(monkeypatch)
     monkeypatch.setattr(tiles, "TWO_STEPS", (tile(12, 8, 2),))
-    monkeypatch.setattr(two_steps, "EDGE_PLANES", 3)
+    monkeypatch.setattr(overlap, "parts", edges_of_thick_slabs)
 
 
 def single(case, steps) -> Cluster:

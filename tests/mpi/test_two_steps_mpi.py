@@ -6,7 +6,8 @@ from support.emulated_device import EmulatedDevice, command
 from support.slabs import Cluster
 from support.two_steps import FILLED, FORCE, moments, small_tiles, tile, two_are_faster
 
-from mpilbm.backends.cuda import tiles
+from mpilbm.backends.cuda import overlap, tiles
+from mpilbm.backends.interfaces import Parts
 from mpilbm.case.case import parse_case
 from mpilbm.core.registry import make
 from mpilbm.parallel import ranks as world
@@ -14,7 +15,7 @@ from mpilbm.run import setup
 from mpilbm.solver import two_steps
 
 pytestmark = [pytest.mark.mpi, pytest.mark.skipif(command() is None, reason="no C++ compiler")]
-CASE = moments(size=(14, 13, 9), body=[FILLED], **FORCE)
+CASE = moments(size=(14, 13, 15), body=[FILLED], **FORCE)
 
 
 @pytest.fixture(autouse=True)
@@ -22,6 +23,8 @@ def emulated(monkeypatch):
     small_tiles(monkeypatch)
     two_are_faster(monkeypatch)
     monkeypatch.setattr(tiles, "TWO_STEPS", (tile(12, 8, 2),))
+    divided = Parts(2, 2) if world.world().rank % 2 == 0 else None  # slabs have 5 planes or more
+    monkeypatch.setattr(overlap, "parts", lambda *_: divided)
     opened = make("backends", "cpu"), EmulatedDevice()
     monkeypatch.setattr(setup, "open_device", lambda *_: opened)
 

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 from mpilbm.backends.cuda import tiles
 from mpilbm.backends.cuda.tiles import Tile
+from mpilbm.backends.interfaces import Parts
 from mpilbm.halo.local import alone
 from mpilbm.solver import two_steps
 from support.emulated_device import EmulatedDevice, encode_tiled
@@ -28,6 +29,11 @@ def two_are_faster(monkeypatch) -> None:
     """On all devices two steps in one pass are faster, in boxes of any size."""
     monkeypatch.setattr(two_steps, "SMALL", 0)
     monkeypatch.setattr(two_steps, "fastest_way", lambda device, key, cells, ways: list(ways)[-1])
+
+
+def edges_of_thick_slabs(planes, faces, columns, wave, most, sent) -> Parts | None:
+    """Three edge planes and bulk blocks of two in slabs of 12 planes."""
+    return Parts(3, 2) if planes >= 12 else None
 
 
 def tile(tx, ty, cells, stages=1, planes=64) -> Tile:

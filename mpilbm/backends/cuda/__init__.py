@@ -15,7 +15,7 @@ from mpilbm.backends.cuda.launch import CudaGraph, CudaKernel, CudaStream
 from mpilbm.backends.cuda.sweep import LEAST_CAPABILITY, SweepKernel
 from mpilbm.backends.gpu import GpuDevice, Waiting, drivers
 from mpilbm.backends.gpu.drivers import AMD, NVIDIA, Driver, Vendor
-from mpilbm.backends.interfaces import Array, CompiledKernel
+from mpilbm.backends.interfaces import Array, CompiledKernel, TwoStepsKernel
 from mpilbm.backends.units import Units
 from mpilbm.codegen.program import Kernel, Program
 from mpilbm.core.errors import CaseError
@@ -237,7 +237,7 @@ class CudaDevice(GpuDevice):
         if isinstance(sweep, SweepKernel):
             sweep.clear_solids(f)
 
-    def two_steps(self, kernels: Mapping[str, CompiledKernel], grid: Grid) -> CompiledKernel | None:
+    def two_steps(self, kernels: Mapping[str, CompiledKernel], grid: Grid) -> TwoStepsKernel | None:
         sweep = kernels[GENERAL]
         if not isinstance(sweep, SweepKernel):
             return None

@@ -2,13 +2,22 @@
 
 import ctypes
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from mpilbm.backends.cuda import overlap
 from mpilbm.backends.cuda.tiles import Needs, Share, Tile, candidates
 from mpilbm.backends.gpu.launch import GpuLaunch, planes_of
-from mpilbm.backends.interfaces import Array, CompiledKernel, Launch, Resources, checked
+from mpilbm.backends.interfaces import (
+    Array,
+    CompiledKernel,
+    Launch,
+    Parts,
+    Resources,
+    checked,
+)
 from mpilbm.backends.tuning import fastest
 from mpilbm.backends.units import side_by_side
 from mpilbm.codegen.program import Kernel, Program
@@ -76,6 +85,22 @@ class SweepKernel:
             return self._generic.bind(**arguments)
         return self._launch(self.tile, arguments, values)
 
+    def parts(self, planes: int, faces: int, sent: int) -> Parts | None:
+        """How a slab is divided so that its exchange overlaps, see `overlap`; after `bind`."""
+        tile, grid = self.tile, self._grid
+        assert tile, "a tile is chosen first"
+        assert grid, "two steps have a grid"
+        wave, columns = self._device.processors * tile.blocks, tile.columns(grid.rows, grid.nx)
+        return overlap.parts(planes, faces, columns, wave, tile.planes, sent)
+
+    def bind_parts(self, parts: Parts, **arguments: Any) -> tuple["SweepLaunch", "SweepLaunch"]:
+        """What computes the edge planes at both ends of a range, and what computes a range."""
+        values = checked(self._kernel, self._program, arguments)
+        assert self.tile, "a tile is chosen first"
+        bulk = replace(self.tile, planes=parts.block)
+        edges = self._launch(self.tile, arguments, values, parts.edge)
+        return edges, self._launch(bulk, arguments, values)
+
     def apply(self, walls: BoxWalls, bodies: BodyWalls, grid: Grid) -> bool:
         """Apply these walls from now on, if a tile fits; call it before `bind`."""
         if not self.fitting(grid.nx, grid.row_stride, grid.rows):
@@ -107,7 +132,7 @@ class SweepKernel:
         Without a tile, single steps take the generic kernel, whose bits differ.
         """
         kernel = SweepKernel(self._device, self._program, None, steps=2)
-        kernel._walls, kernel._bodies = self._walls, self._bodies
+        kernel._walls, kernel._bodies, kernel._grid = self._walls, self._bodies, grid
         kernel._owned = grid.ghost, grid.planes
         box = grid.nx, grid.row_stride, grid.rows
         return kernel if self.fitting(*box) and kernel.fitting(*box) else None
@@ -147,7 +172,9 @@ class SweepKernel:
             self._modules[options] = self._device.module(self._program.sweep, options)
         return self._modules[options]
 
-    def _launch(self, tile: Tile, arguments: Mapping[str, Any], values: list[Any]) -> "SweepLaunch":
+    def _launch(
+        self, tile: Tile, arguments: Mapping[str, Any], values: list[Any], edge: int = 0
+    ) -> "SweepLaunch":
         box = int(arguments["nx"]), int(arguments["rows"])
         # arguments before the numbers of planes
         further = [self._walls.reshape(1).view(WALLS), self._bodies.argument]
@@ -156,7 +183,7 @@ class SweepKernel:
             shares = narrow, wide[0] if wide else None
             further = [*(self._maps(arguments, share, tile) for share in shares), *further]
         shared, function = self._needs.shared_bytes(tile), self.function(tile)
-        return SweepLaunch(function, tile, box, shared, self._kernel, further, values)
+        return SweepLaunch(function, tile, box, shared, self._kernel, further, values, edge)
 
     def _maps(self, arguments: Mapping[str, Any], share: Share | None, tile: Tile) -> np.ndarray:
         """The tensor maps of a format, MAPS (1,); zeros if the tile or the program has none.
@@ -212,7 +239,8 @@ class SweepKernel:
 class SweepLaunch(GpuLaunch):
     """The sweep with its arguments and tile; `further`: the arguments before the planes' numbers.
 
-    `shared`: bytes of shared memory of a block.
+    `shared`: bytes of shared memory of a block. `edge`: if given, a range is computed at both ends
+    only, so many planes each, by one block in each column.
     """
 
     def __init__(
@@ -224,8 +252,10 @@ class SweepLaunch(GpuLaunch):
         kernel: Kernel,
         further: Sequence[Any],
         values: list[Any],
+        edge: int = 0,
     ):
         super().__init__(kernel, box, values)
+        self._edge = edge
         self._function, self._tile, self._shared, self._further = function, tile, shared, further
 
     def pieces(self, begin: int, end: int, stride: int) -> list[tuple[int, int, int]]:
@@ -236,6 +266,8 @@ class SweepLaunch(GpuLaunch):
         """(grid, arguments)."""
         (nx, rows), tile = self._box, self._tile
         planes = 1 if stride > 1 else tile.planes
+        if self._edge:
+            planes, stride = self._edge, end - begin - self._edge
         pieces = -(-(end - begin) // max(stride, planes))
         grid = -(-nx // tile.own[0]), -(-rows // tile.own[1]), pieces
         numbers = map(np.int64, (begin, end, stride, planes))

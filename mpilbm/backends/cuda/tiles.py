@@ -50,6 +50,10 @@ class Tile:
         ahead = f"-DSTAGES={self.stages}", f"-DBLOCKS={self.blocks}", f"-DBULK={int(self.bulk)}"
         return (*sizes, *ahead, f"-DSTEPS_OF_PASS={self.steps}")
 
+    def columns(self, rows: int, nx: int) -> int:
+        """Blocks that cover a plane."""
+        return -(-nx // self.own[0]) * -(-rows // self.own[1])
+
     def spreads(self, box: tuple[int, int, int], processors: int) -> list["Tile"]:
         """The tile with the planes of a (planes, rows, nx) box divided evenly among its blocks, in
         two ways.
@@ -60,7 +64,7 @@ class Tile:
         wave: few planes are read twice.
         """
         planes, rows, nx = box
-        columns = -(-nx // self.own[0]) * -(-rows // self.own[1])
+        columns = self.columns(rows, nx)
         wave = processors * self.blocks
         least = -(-planes // self.planes)
         most = max(least, planes // LEAST_PLANES)

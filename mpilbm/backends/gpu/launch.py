@@ -33,8 +33,11 @@ BLOCKS = (Block(256), Block(128), Block(64))  # the first is used where none is 
 
 
 def block_shape(nx: int, rows: int, threads: int = 256) -> tuple[int, int, int]:
-    """Threads of a block of a kernel over cells: whole warps along x, then rows."""
-    x = min(threads, max(1, -(-nx // 32)) * 32)
+    """Threads of a block of a kernel over cells: whole warps along x, then rows.
+
+    A warp has several rows where these have at most 16 cells, as those of windows.
+    """
+    x = min(threads, -(-nx // 32) * 32) if nx > 16 else 1 << (max(1, nx) - 1).bit_length()
     return x, max(1, min(rows, threads // x)), 1
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from sympy import Symbol, collect, expand, factor, factor_terms, sympify
 from sympy.core import Add, Mul
 
-from mpilbm.codegen.cell_values import share_text
+from mpilbm.codegen.cell_values import behind_cut, share_text
 from mpilbm.codegen.model import Macroscopic, Model
 from mpilbm.codegen.printer import c_text, symbol
 from mpilbm.codegen.program import SHARE
@@ -143,6 +143,7 @@ def cell_centres(model: Model) -> dict[str, str]:
     used = {axis for value in _formulas(model) for axis in value.coordinates}
     across = "plane + below"
     index = {"x": "x", "y": across} if model.lattice.D == 2 else {"x": "x", "y": "row", "z": across}
+    index |= {axis: behind_cut(axis, text) for axis, text in index.items() if axis in model.cut}
     return {f"cell_{axis}": centre(index[axis]) for axis in "xyz" if axis in used}
 
 

@@ -4,6 +4,7 @@ The frame (sweep.h) moves tiles through shared memory. This module generates its
 to populations, populations to sums by the plane they move to, sums to moments by the collision.
 """
 
+from collections.abc import Collection
 from pathlib import Path
 
 from sympy import cse, expand, numbered_symbols, sympify
@@ -22,15 +23,24 @@ from mpilbm.codegen.sweep.cell import (
     share_of,
 )
 from mpilbm.codegen.sweep.messages import Messages, by_shape, crossing, messages_text, outgoing
+from mpilbm.codegen.sweep.mirrors import FACES, OPTIONAL, entering_through, folded
+from mpilbm.codegen.sweep.mirrors import clear as clear_or_mirror
 from mpilbm.layouts.formats import Formats
 from mpilbm.physics.lattices import Lattice
 
 
-def sweep_text(model: Model, formats: Formats, sizes: SweepSizes, kernel: Kernel) -> str:
+def sweep_text(
+    model: Model,
+    formats: Formats,
+    sizes: SweepSizes,
+    kernel: Kernel,
+    mirrors: Collection[int] = (),
+) -> str:
     """The CUDA text.
 
     Compiler options set those of `Tile.options` (backends/cuda/tiles.py) and WALLS.
     `kernel`: the description of the generic kernel; the sweep takes the same arguments.
+    `mirrors`: the faces of the box, of FACES, at which the fluid is mirrored.
     """
     numbers = [a.name for a in kernel.arguments if a.type == "real"]
     values, parts = cell_centres(model), Parts(model.lattice)
@@ -45,18 +55,24 @@ def sweep_text(model: Model, formats: Formats, sizes: SweepSizes, kernel: Kernel
     functions = [
         _rebuild(model),
         messages_text(model),
-        bounce(model, parts),
-        clear(parts),
+        bounce(model, parts, mirrors),
+        clear_or_mirror(parts, mirrors) if mirrors else clear(parts),
         reflect(parts),
         _advance(parts),
         _finish(model, parts, [*numbers, *values]),
     ]
     packets, copies, walls, bodies, *frames = (
-        Path(__file__).with_name(f"{name}.h").read_text("utf-8")
+        _frame(name, bool(mirrors))
         for name in ("packets", "copies", "walls", "bodies", "sweep", "two_steps")
     )
     arithmetic = "\n".join(functions)
     return "\n".join([*lines, copies + packets, "", walls + bodies + arithmetic, "", *frames])
+
+
+def _frame(name: str, mirrors: bool) -> str:
+    """A file of the frame; WHERE_MIRRORS(text) in it stands for this text if there are mirrors."""
+    text = Path(__file__).with_name(f"{name}.h").read_text("utf-8")
+    return OPTIONAL.sub(r"\1" if mirrors else "", text)
 
 
 def sweep_sizes(lattice: Lattice, formats: Formats) -> SweepSizes:
@@ -137,33 +153,27 @@ def _finish(model: Model, parts: Parts, numbers: list[str]) -> str:
     return function(head, lines)
 
 
-# Faces of the box in the order of box_walls: (axis, sign) of the offsets (plane, row, x) of the
-# populations that come in through a face.
-FACES = ((2, 1), (2, -1), (1, 1), (1, -1), (0, 1), (0, -1))
-
-
-def bounce(model: Model, parts: Parts) -> str:
+def bounce(model: Model, parts: Parts, mirrors: Collection[int] = ()) -> str:
     """C function: add what half-way walls return, f_opp + feq_i(1, u) - feq_opp(1, u).
 
-    A link that crosses several walls belongs to the last of them. An outgoing population is in the
-    messages or, if it stays in its thread, in f.
+    A link that crosses several walls belongs to the last of them, and one that also crosses mirrors
+    to the wall. An outgoing population is in the messages or, if it stays in its thread, in f.
+    Mirrors across planes return populations, too.
     """
-    return by_shape(parts.lattice, lambda messages: _bounce(model, parts, messages))
+    return by_shape(parts.lattice, lambda messages: _bounce(model, parts, messages, mirrors))
 
 
-def _bounce(model: Model, parts: Parts, messages: Messages) -> str:
-    lattice = parts.lattice
+def _bounce(model: Model, parts: Parts, messages: Messages, mirrors: Collection[int]) -> str:
+    lattice, walls = parts.lattice, [face for face in range(len(FACES)) if face not in mirrors]
     lines = ["real sums[SUMS] = {};"]
-    for face in range(len(FACES)):
-        entering = _entering(lattice, face)
+    for face in walls:
+        entering = entering_through(lattice, face)
         if not entering:
             continue
         lines.append(f"if (faces & {1 << face}) {{")
         lines.append(f"  const int later = faces & walls.later[{face}];")
         for i in entering:
-            others = sum(
-                1 << k for k in range(len(FACES)) if k != face and i in _entering(lattice, k)
-            )
+            others = sum(1 << k for k in walls if k != face and i in entering_through(lattice, k))
             lines.append(f"  const bool own_{i} = !(later & {others});")
             lines.append(f"  real f_{i} = own_{i} ? {outgoing(messages, lattice.opp[i])} : R(0);")
         lines += [f"  {line}" for line in _moved(model, face, entering)]
@@ -176,6 +186,7 @@ def _bounce(model: Model, parts: Parts, messages: Messages) -> str:
         lines += [f"  sums[{k}] += {known[one]};" for k, one in enumerate(terms.values()) if one]
         lines.append("}")
     lines.append("for (int s = 0; s < SUMS; s++) to[s] += sums[s];")
+    lines += folded(parts, mirrors)
     values = "const real* messages, int at, const real (*f)[Q], int c, real* to"
     return function(f"bounce(int faces, const Walls& walls, {values})", lines)
 
@@ -214,7 +225,7 @@ def clear(parts: Parts) -> str:
     """C function: set populations to zero that would come through walls along rows and x."""
     lines: list[str] = []
     for face in range(4):
-        gone = " ".join(f"f[{i}] = R(0);" for i in _entering(parts.lattice, face))
+        gone = " ".join(f"f[{i}] = R(0);" for i in entering_through(parts.lattice, face))
         lines += [f"if (faces & {1 << face}) {{ {gone} }}"] if gone else []
     return function("clear(int faces, real* f)", lines)
 
@@ -239,9 +250,3 @@ def _reflect(parts: Parts, messages: Messages) -> str:
         lines.append(f"to[{k}] += {chain(terms)};")
     values = "const real* messages, int at, const real (*f)[Q], int c, real* to"
     return function(f"reflect(uint32 links, {values})", lines)
-
-
-def _entering(lattice: Lattice, face: int) -> list[int]:
-    """Directions that come in through a face."""
-    axis, sign = FACES[face]
-    return [i for i in range(lattice.Q) if lattice.offset(i)[axis] == sign]

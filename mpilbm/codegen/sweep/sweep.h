@@ -99,7 +99,7 @@ INLINE Halo halo_beside(const Tile tile, int number, int nx)
 #pragma unroll
   for (int step = -1; step < 2; step++) {
     const int reached = right ? row - step : row + step;
-    if (reached >= 0 && reached < tile.height) bits |= step < 0 ? Halo::REACHES / 2 : Halo::REACHES << step;
+    if (reached >= 0 && reached < tile.height WHERE_MIRRORS(|| (row >= 0 && row < tile.height))) bits |= step < 0 ? Halo::REACHES / 2 : Halo::REACHES << step;
   }
   const int at = (above / ROWS - 1) * SENDERS + (right ? tile.width / CELLS : 0);
   return {bits, at, beyond ? place_beyond_face((right ? REAL_ROWS : 0) + line, right ? 0 : nx - 1)
@@ -216,10 +216,10 @@ INLINE void walk(const Tile tile, unsigned char* stages, real* messages, unsigne
     }
     if (!inside || k < lowest) continue;
     const auto clear_beside = [&] {
-      if (!AT_WALLS || !beside) return;
+      if (!AT_WALLS || !beside WHERE_MIRRORS(|| k > highest)) return;
       keep_branch();
 #pragma unroll
-      for (int c = 0; c < OWNED; c++) clear(faces_beside(beside, c), f[c]);
+      for (int c = 0; c < OWNED; c++) clear(faces_beside(beside, c), f[c] WHERE_MIRRORS(, messages, at, c));
     };
     receive_from_above(messages, at, f);
     if (AT_WALLS && k > highest) {

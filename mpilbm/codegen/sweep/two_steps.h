@@ -107,17 +107,17 @@ INLINE void walk(unsigned char* memory, const Walls& walls, const Bodies& bodies
     load(k + STAGES, stage);
     if (++stage == STAGES) stage = 0;
     /* What comes from beyond a wall is zero, and what a wall returns is added; `number`: the plane of the step. */
-    const auto enclose = [&](int number) {
+    const auto enclose = [&](int number WHERE_MIRRORS(, const real* messages)) {
       if constexpr (AT_WALLS) {
         if (number > highest) {
           keep_branch();
           for (int c = 0; c < CELLS; c++)
             for (int i = 0; i < Q; i++) f[c][i] = R(0);
         }
-        if (beside) {
+        if (beside WHERE_MIRRORS(&& number <= highest)) {
           keep_branch();
 #pragma unroll
-          for (int c = 0; c < CELLS; c++) clear(faces_beside(beside, c), f[c]);
+          for (int c = 0; c < CELLS; c++) clear(faces_beside(beside, c), f[c] WHERE_MIRRORS(, messages, at, c));
         }
       }
     };
@@ -152,7 +152,7 @@ INLINE void walk(unsigned char* memory, const Walls& walls, const Bodies& bodies
     if (middle) {
       receive_from_above(messages_1, at, f);
       receive_others(messages_1, at, f);
-      enclose(k);
+      enclose(k WHERE_MIRRORS(, messages_1));
       /* Cells are complete from k = 2 on; before, they have the numbers of a plane that exists. */
 #pragma unroll
       for (int c = 0; c < CELLS; c++) {
@@ -175,7 +175,7 @@ INLINE void walk(unsigned char* memory, const Walls& walls, const Bodies& bodies
     if (!own || (AT_WALLS && k <= lowest)) continue;
     receive_from_above(messages_2, at, f);
     receive_others(messages_2, at, f);
-    enclose(k - 1);
+    enclose(k - 1 WHERE_MIRRORS(, messages_2));
     if (k > 3) {
 #pragma unroll
       for (int c = 0; c < CELLS; c++) finish(moments[c], current_2[c], f[c], NUMBERS(first - 4 + k, row, x + c));
@@ -194,7 +194,7 @@ sweep(const __grid_constant__ Walls walls, const __grid_constant__ Bodies bodies
       int64 chunk, ARGUMENTS)
 {
   extern __shared__ __align__(128) unsigned char memory[];
-  const int64 first = begin + (int64)blockIdx.z * chunk;
+  const int64 first = begin + (int64)blockIdx.z * (stride > 1 ? stride : chunk);
   const int count = (int)(end - first < chunk ? end - first : chunk);
   int sides = 0;
   bool near = false, met = false; /* walls of the box or bodies, bodies */

@@ -29,11 +29,13 @@ from mpilbm.case.model import Case
 from mpilbm.core.errors import MpilbmError
 from mpilbm.core.registry import make
 from mpilbm.model.limits import stability
+from mpilbm.parallel.slabs import Slab
 from mpilbm.run.preflight import layout_choice
 from mpilbm.run.preflight.inspection import is_usable
 from mpilbm.run.preflight.report import Line
 from mpilbm.solids import plane_costs
 from mpilbm.solids.entry_list import EntryList
+from mpilbm.solver.exchange_plan import why_single_steps
 
 COPIED = 2**27  # bytes that measure the bandwidth of the memory
 SWEPT: tuple[dict[str, Any], ...] = (  # collisions that a line of `check` names
@@ -75,12 +77,16 @@ class Estimate:
         seconds = plane_costs.traffic(case, cells, self.links) / (share * self.copy)
         return self.fluid / seconds / 1e9
 
-    def lines(self, case: Case, copies: str) -> list[Line]:
-        """The line of `check` on the speed; `copies`: the GPUs and the bandwidth of their copy."""
+    def lines(self, case: Case, copies: str, slab: Slab) -> list[Line]:
+        """The line of `check` on the speed; `copies`: the GPUs and the bandwidth of their copy;
+        `slab`: the smallest one.
+        """
         found = self.glups(case)
         note = f"estimated for {copies}; small boxes are slower"
-        if case.layout.sweeps(case) and not self.links:
+        if case.layout.sweeps(case):
+            why = why_single_steps(case, slab)
             note += ", two steps in one pass up to 1.5 times as fast"
+            note += f", but {why}" if why else ""
         return [Line("speed", f"about {found:.3g} GLUPS", note)] if found else []
 
     def gain(self, case: Case, given: Case, speed: float) -> list[Line]:

@@ -74,7 +74,7 @@ def plan(case: Case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     if device == "cuda":
         counts = int(survey.fluid_cells.sum()), plane_costs.listed(case, survey.body_links)
         report.sections["box"] += _speed_lines(
-            (case, given), counts, speed if sweeps else None, ranks, gpu_memory
+            (case, given), counts, speed if sweeps else None, slabs, gpu_memory
         )
     for fluid in case.fluids:
         usable = partial(inspection.is_usable, case, fluid)
@@ -99,7 +99,7 @@ def _speed_lines(
     cases: tuple[Case, Case],
     counts: tuple[int, int],
     speed: float | None,
-    ranks: int,
+    slabs: tuple[Slab, ...],
     gpu_memory: float | None,
 ) -> list[Line]:
     """The expected speed on GPUs, and what would be faster.
@@ -109,9 +109,10 @@ def _speed_lines(
     copy = bandwidth(cases[0].backend) if gpu_memory is None else COPY
     if copy is None:
         return []
-    estimate = Estimate(copy * ranks, *counts)
+    estimate = Estimate(copy * len(slabs), *counts)
     copies = "this GPU" if gpu_memory is None else "an H200"
-    lines = estimate.lines(cases[0], f"{copies}, which copies {copy / 1e12:.2g} TB/s")
+    smallest = min(slabs, key=lambda slab: slab.planes)
+    lines = estimate.lines(cases[0], f"{copies}, which copies {copy / 1e12:.2g} TB/s", smallest)
     return lines if speed is None else [*lines, *estimate.gain(*cases, speed)]
 
 

@@ -113,6 +113,8 @@ def test_check_states_the_speed_on_gpus_and_what_is_faster():
     swept = lines(case_of("regularized"))
     assert "faster" not in swept
     assert swept["speed"][1].endswith("slower, two steps in one pass up to 1.5 times as fast")
+    shaken = lines(case_of("regularized", force=FORCE | {"value": ["1e-6*sin(t)", 0.0, 0.0]}))
+    assert shaken["speed"][1].endswith("1.5 times as fast, but the force depends on time")
     assert "speed" not in lines(case_of(backend={"name": "cpu"}), None)
     assert "speed" not in lines(case_of(scalar=[{"label": "T", "diffusivity": 0.05}]))
 

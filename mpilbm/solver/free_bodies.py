@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.codegen.program import FREE_CELLS, MOVER
+from mpilbm.core.errors import CaseError
 from mpilbm.physics.rigid_body import WIDTH, State
 from mpilbm.solids.body_links import CHUNK, Chunks, Selected
 from mpilbm.solids.build import Geometry
@@ -205,7 +206,14 @@ class FreeBodies:
         return np.stack([path.at(t).packed() for path in self.paths])
 
     def restore(self, t: int, states: NDArray[np.float64]) -> None:
-        """Continue from these numbers at time t."""
+        """Continue from these numbers at time t; CaseError if a body has turned otherwise."""
         self._pending, self._weighed = None, t
         for path, numbers in zip(self.paths, states.reshape(-1, WIDTH), strict=True):
-            path.begin(t, State.unpacked(numbers))
+            state = State.unpacked(numbers)
+            if not path.inertia.continues(state):
+                raise CaseError(
+                    f"body.{path.label}.motion.fixed: found one free axis of rotation, and the "
+                    "body of the checkpoint has turned about others; restart with the `fixed` of "
+                    "that run, or start from step 0"
+                )
+            path.begin(t, state)

@@ -42,8 +42,8 @@ class State:
     angle     about the only free axis of rotation, else of the whole rotation, rad
     velocity  of the centre, cells/step
     spin      angular velocity, rad/step
-    angular   angular momentum about the centre of a body of density 1, I spin: a restart with another
-              density keeps the spin
+    angular   angular momentum about the centre for a density of 1, I spin: a restart with
+              another density keeps the spin
     gained, turned  the change of momentum and angular momentum of the fluid inside in the step
     force, torque   on the cells, in the step that ended at t; torque about the centre
     """

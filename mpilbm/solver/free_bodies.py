@@ -7,7 +7,7 @@
 
 The host reads the sums when it needs the next state, after it has enqueued the step. So the device
 computes the step meanwhile, and waits for the host where a step takes less time than the host's
-part: a copy, a collective call with several ranks, and about 0.1 ms of Python for each body.
+part: a copy, a collective call with several ranks, and about 1 ms of Python for each body.
 """
 
 from collections.abc import Callable

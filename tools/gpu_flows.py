@@ -144,6 +144,12 @@ def at_blocks(size):
         if layout in ("ab", "moments"):
             field = [notched | {"motion": turns, "boundary": boundary}]
             yield f"a body that moves by a field of distances {layout}", case | {"body": field}
+    falls = {"name": "free", "density": 1.5, "gravity": [1e-4, 0, 0], "rate": [0, 0.001, 0.002]}
+    for layout in ("ab", "aa", "moments"):
+        case, boundary = tables("D3Q19", size, "cavity", layout), {"name": "partially_saturated"}
+        shape = {"name": "sphere", "centre": [20, 9, 6.4], "radius": 4}
+        ball = {"label": "ball", "shape": shape, "motion": falls, "boundary": boundary}
+        yield f"a free body {layout}", case | {"body": [ball]}
     for layout in ("ab", "moments", "indirect"):
         wall = {"name": "wall_model", "law": "spalding"}
         case = tables("D3Q19", size, "ball", layout)

@@ -5,7 +5,7 @@ model/cell.py describes them.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 from sympy import Expr, Piecewise, Rational, Symbol, sqrt, sympify
 
@@ -21,6 +21,7 @@ from mpilbm.layouts.cells import CellNames
 from mpilbm.model.cell import SurfaceSample
 from mpilbm.model.expressions import Expression, Populations, Vector
 from mpilbm.physics.boundaries import Condition
+from mpilbm.physics.collisions.recursive_regularized import rebuilt_by_recursion
 from mpilbm.physics.equilibria import dot
 
 HALF = Rational(1, 2)
@@ -211,11 +212,11 @@ class BoundaryCell(CellView):
         kernel, D = self._kernel, self.lattice.D
         kernel.per_entry("surface", "real*")
         kernel.per_entry("near", "real*")
-        names = [*(f"normal_{axis}" for axis in "xyz"[:D]), "height"]
-        row = [kernel.load(n, f"surface[{OWN} * {D + 1} + {k}]") for k, n in enumerate(names)]
+        names = [*(f"normal_{axis}" for axis in "xyz"[:D]), "height", "inclined"]
+        row = [kernel.load(n, f"surface[{OWN} * {D + 2} + {k}]") for k, n in enumerate(names)]
         near = enumerate([*(f"sampled_{axis}" for axis in "xyz"[:D]), "sampled_inertia"])
         flow = [kernel.load(name, f"near[{OWN} * {D + 1} + {k}]") for k, name in near]
-        return SurfaceSample(row[:D], row[D], flow[:D], flow[D])
+        return SurfaceSample(row[:D], row[D], row[D + 1], flow[:D], flow[D])
 
     def at_surface(self, expression: Expression) -> Expr:
         return self._moved(expression, [HALF * n for n in self.surface.normal])
@@ -303,6 +304,14 @@ class BoundaryCell(CellView):
 
     def feq(self, density: Expression, rho: Expression, u: Vector) -> list[Expression]:
         return self._flow.collision.feq(self.lattice, density, rho, u)
+
+    def rebuilt(self, u: Vector, A: Sequence[Expression]) -> list[Expression]:
+        state = (self.lattice, self.density, self.rho, u, A)
+        named = partial(self._named, "image")
+        return rebuilt_by_recursion(self._flow.collision, *state, let=named)
+
+    def _named(self, before: str, name: str, expression: Expression) -> Symbol:
+        return self._kernel.let(f"{before}_{name}", expression)
 
     def stored(self, rho: Expression) -> Expression:
         if not self._fluid.model.offset:

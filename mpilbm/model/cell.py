@@ -47,17 +47,18 @@ class Flow(Protocol):
 
 @dataclass(frozen=True)
 class SurfaceSample:
-    """The plane wall of a body next to a cell, and the flow at a distance from it.
+    """The wall of a body next to a cell, and the flow at a distance from it.
 
-    normal   the normal of the wall, out of the body: a unit vector along an axis; 0 where the links
-             of the cell to the body are not those of one plane wall
-    height   the distance of the centre of the sampled cell from the half-way wall
+    normal   the normal of the wall, out of the body: a unit vector; 0 where no wall is known
+    height   the distance of the centre of the sampled cell from the wall
+    inclined  1 if the wall is at an angle to the faces of the cells, else 0
     u        the velocity of the outgoing populations of the sampled cell
     inertia  their momentum per volume divided by u, see Flow
     """
 
     normal: Vector
     height: Expression
+    inclined: Expression
     u: Vector
     inertia: Expression
 
@@ -120,10 +121,10 @@ class Cell(Flow, Protocol):
 
     @property
     def surface(self) -> SurfaceSample:
-        """The plane wall of the body, and the cell sampled along its normal; if declared."""
+        """The wall of the body, and the cell sampled along its normal; if declared."""
 
     def at_surface(self, expression: Expression) -> Expression:
-        """The expression with the given values taken at the plane wall; needs `surface`."""
+        """The expression with the given values taken at the wall; needs `surface`."""
 
     def owns(self, i: int, yes: Expression, no: Expression) -> Expression:
         """`yes` if the link along c_i is missing and the entry owns it, otherwise `no`."""
@@ -151,6 +152,14 @@ class Cell(Flow, Protocol):
 
     def feq(self, density: Expression, rho: Expression, u: Vector) -> Populations:
         """The equilibrium of the collision."""
+
+    def rebuilt(self, u: Vector, A: Sequence[Expression]) -> Populations:
+        """Populations of the density of the cell, with the velocity u, from second moments A.
+
+        A: the Hermite moments less rho u u, in the order of `pairs`. The moments above the second
+        order follow by the recursion of `recursive_regularized`, on lattices and for collisions
+        that have them.
+        """
 
     def stored(self, rho: Expression) -> Expression:
         """The stored density of a density rho."""

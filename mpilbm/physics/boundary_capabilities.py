@@ -60,9 +60,9 @@ INWARD_FALLBACK = (
     "inward cells that it reads are not fluid; it uses the nearest fluid cell before them"
 )
 
-SLOPE_FALLBACK = (
-    "cells of a body are at a slope, an edge or a corner: there it acts as bounce_back, because it "
-    "needs walls parallel to the faces of the cells; for curved bodies use partially_saturated"
+CORNER_FALLBACK = (
+    "cells of a body are at the end of a wall parallel to the cells, at an inner edge, or at a "
+    "slope of a mask or of voxels: there it acts as bounce_back"
 )
 
 
@@ -76,7 +76,7 @@ class Capabilities:
     conserves     the mass of a closed flow is constant to rounding
     inward        number of cells that it reads inwards along the normal (`cell.inward`): 0, 1 or 2
     samples       largest number of cells from a cell next to a body to the one whose velocity it
-                  reads, along the normal of a plane wall (`cell.surface`); None: it reads none
+                  reads, along the normal of the wall (`cell.surface`); None: it reads none
     per_link      data that it reads for each link; None: no data
     beyond        the medium beyond its faces
     reads         the fluid data that it reads
@@ -118,7 +118,7 @@ class Capabilities:
         """Sentences for the user: the substitutes for cells or values that are missing."""
         of_links = self.per_link.fallbacks if self.per_link else ()
         inward = (INWARD_FALLBACK,) * bool(self.inward or self.samples)
-        return inward + (SLOPE_FALLBACK,) * (self.samples is not None) + of_links
+        return inward + (CORNER_FALLBACK,) * (self.samples is not None) + of_links
 
     @property
     def uses_distance(self) -> bool:

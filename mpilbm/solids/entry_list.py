@@ -85,7 +85,7 @@ class EntryList:
     given      the given numbers
     inward     the cells for each step inwards that the boundary reads
     per_link   the data per link that the boundary reads
-    samples    the plane walls at the entries, and the cells sampled there, if it reads them
+    samples    the walls at the entries, and the cells sampled there, if it reads them
     motion     the motion of walls at its cells, if walls move and the boundary reads it
     fallbacks  {sentence of Capabilities.fallbacks: number of occurrences}
     writes     how the incoming populations are written
@@ -238,7 +238,14 @@ def _entries(
     samples, steps = None, boundary.capabilities.samples
     if steps is not None:
         sheets = [sheet for _, sheet in sheets_of(case, ownership.owners)]
-        samples = wall_samples(case, slab, fluid, cells, ownership.missing[mine], steps, sheets)
+        shapes = [
+            (body.shape.in_box(case.domain), np.flatnonzero(ownership.owner[mine] == owner.place))
+            for owner in owners
+            for body in ([] if owner.body is None else [case.bodies[owner.body]])
+            if body.shape is not None and body.shape.has_surface
+        ]
+        missing = ownership.missing[mine]
+        samples = wall_samples(case, slab, fluid, cells, missing, steps, shapes, sheets)
         fallbacks |= samples.fallbacks
     each = EntryList(
         structure=boundary.structure(),

@@ -249,10 +249,30 @@ def along_normal(shape: Surface, points: NDArray[Any], c: NDArray[Any]) -> Float
     unit vector k, and c.n = |c| / sqrt(1 + sum_k s_k^2).
     """
     length = np.sqrt((c * c).sum(axis=0))
-    steepness = np.zeros(length.shape)
+    return length / np.sqrt(1 + sum(slope**2 for slope, _ in _slopes(shape, points, c, length)))
+
+
+def tangent_planes(shape: Surface, points: NDArray[Any], c: NDArray[Any]) -> tuple[Floats, Floats]:
+    """Return unit normals (D, n), out of the shape, and distances (n,) of planes from points.
+
+    The planes touch the surface where links leave the shape, as in `along_normal`:
+
+        n = (e + sum_k s_k b_k) / sqrt(1 + sum_k s_k^2),    distance = q |c| e.n,    e = c / |c|
+    """
+    length = np.sqrt((c * c).sum(axis=0))
+    normal = c / length
+    for slope, beside in _slopes(shape, points, c, length):
+        normal = normal + slope * beside
+    size = np.sqrt((normal * normal).sum(axis=0))
+    return normal / size, shape.distance(points, -c) * length / size
+
+
+def _slopes(
+    shape: Surface, points: NDArray[Any], c: NDArray[Any], length: Floats
+) -> Iterator[tuple[Floats, Floats]]:
+    """Yield (s_k, b_k): unit vectors normal to c, and the slopes of the surface along them."""
     for beside in perpendicular(c / length):
-        steepness += (length * _slope(shape, points, c, ASIDE * beside) / ASIDE) ** 2
-    return length / np.sqrt(1 + steepness)
+        yield length * _slope(shape, points, c, ASIDE * beside) / ASIDE, beside
 
 
 def perpendicular(unit: Floats) -> list[Floats]:

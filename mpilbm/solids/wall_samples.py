@@ -1,10 +1,11 @@
-"""Plane walls of bodies next to cells with links to them, and cells sampled along their normals.
+"""Walls of bodies next to cells with links to them, and cells sampled along their normals.
 
-The wall of a body is half-way along the links. Where it is parallel to the faces of the cells, the
-links of a cell to it have one direction along an axis, and are symmetric along the others.
+A wall parallel to the faces of the cells is half-way along the links: those of a cell have one
+direction along an axis, and are symmetric along the others. The normal of an inclined or curved
+wall, and its distance, are those of the surface of the shape where the links cross it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,38 +13,47 @@ import numpy as np
 
 from mpilbm.model.case import BoundedLattice, Surface
 from mpilbm.parallel.slabs import Slab
-from mpilbm.physics.boundary_capabilities import INWARD_FALLBACK, SLOPE_FALLBACK
+from mpilbm.physics.boundary_capabilities import CORNER_FALLBACK, INWARD_FALLBACK
 from mpilbm.physics.lattices import Lattice
 from mpilbm.solids import Flags, Floats, Ints
 from mpilbm.solids.link_set import LinkSet
 from mpilbm.solids.solid_cells import coordinates
-from mpilbm.solids.wall_distance import FluidPlane, fluid_at
+from mpilbm.solids.wall_distance import LINKS, FluidPlane, fluid_at, tangent_planes
+
+LEVEL = 1 - 1e-6  # cosine of the angle between an axis and the normal of a wall parallel to cells
+MEETS = 0.7  # cosine of the angle between surfaces at an inner edge
+NEAREST = 0.25  # least distance of a wall, so that the law is not evaluated at the wall
+CLOSER = 1e-9  # difference of distances of the same plane along several links
 
 
 @dataclass(frozen=True, eq=False)
 class WallSamples:
     """The plane walls next to the cells of n entries, and the cells that these sample.
 
-    normal     int64 (n, D), out of the body: one component is 1 or -1; 0 without a plane wall
-    height     float64 (n,), of the centre of the sampled cell above the half-way wall
+    normal     float64 (n, D), out of the body; along an axis at walls parallel to the faces of the
+               cells; 0 where no wall is known, or walls meet
+    inclined   bool (n,), whether the wall is that of a surface at an angle to the cells
+    height     float64 (n,), of the centre of the sampled cell above the wall
     cells      int64 (n,), the sampled cells, numbered as in EntryList, including ghost planes
     fallbacks  {sentence: number of entries for which it applies}
     """
 
-    normal: Ints
+    normal: Floats
+    inclined: Flags
     height: Floats
     cells: Ints
     fallbacks: dict[str, int]
 
     @property
     def rows(self) -> Floats:
-        """Float64 (n + 1, D + 1): normal and height of each entry; the last row is never used."""
-        return np.pad(np.column_stack([self.normal, self.height]), ((0, 1), (0, 0)))
+        """Float64 (n + 1, D + 2): normal, height, inclined; the last row is never used."""
+        return np.pad(np.column_stack([self.normal, self.height, self.inclined]), ((0, 1), (0, 0)))
 
     def only(self, mine: Any) -> "WallSamples":
         """The data of the entries with the numbers `mine`."""
-        normal, height, cells = self.normal[mine], self.height[mine], self.cells[mine]
-        return WallSamples(normal, height, cells, self.fallbacks)
+        normal, inclined = self.normal[mine], self.inclined[mine]
+        height, cells = self.height[mine], self.cells[mine]
+        return WallSamples(normal, inclined, height, cells, self.fallbacks)
 
 
 def wall_samples(
@@ -53,37 +63,87 @@ def wall_samples(
     cells: Ints,
     links: LinkSet,
     steps: int,
+    shapes: Sequence[tuple[Surface, Ints]],
     sheets: Sequence[Surface] = (),
 ) -> WallSamples:
-    """Return the plane walls at n entries, and the cells `steps` cells away from theirs.
+    """Return the walls at n entries, and the cells `steps` cells away from theirs.
 
-    links: those to the body. A cell that is not fluid, or that lies behind such a cell or behind
-    one of the sheets, is replaced by the nearest fluid cell before it. Entries without a plane wall
-    sample their own cell.
+    links: those to the body; shapes: each shape with a surface, and the numbers of its entries. A
+    cell that is not fluid, or that lies behind such a cell or behind one of the sheets, is replaced
+    by the nearest fluid cell before it. Entries without a wall sample their own cell.
     """
-    normal, sloped = _plane_walls(case.lattice, links)
+    plane, flat = _plane_walls(case.lattice, links)
+    normal, distance = plane.astype(float), np.full(len(cells), 0.5)
+    inclined = np.zeros(len(cells), bool)
+    for shape, mine in shapes:
+        n, d, known = _planes_of(case, slab, shape, cells[mine], links[mine])
+        known &= np.abs(n).max(axis=1) < LEVEL
+        other = mine[known]
+        inclined[other] = True
+        normal[other], distance[other] = n[known], np.maximum(d[known], NEAREST)
+    normal[~(flat | inclined)] = 0
     at = coordinates(case, slab, cells).T
-    sampled, height = cells, np.full(len(cells), 0.5)
-    usable = normal.any(axis=1)
+    sampled, height = cells, distance.copy()
+    usable = flat | inclined
     walls = int(np.count_nonzero(usable))
     for k in range(1, steps + 1):
-        there, found = _cells_at(case, slab, fluid, at + k * normal)
+        step = np.rint(k * normal).astype(np.int64)
+        there, found = _cells_at(case, slab, fluid, at + step)
         usable &= found
         for sheet in sheets:
             mine = np.flatnonzero(usable)
-            along = (at[mine].T + 0.5, k * normal[mine].T.astype(float))
+            along = (at[mine].T + 0.5, step[mine].T.astype(float))
             usable[mine] &= np.isnan(sheet.first(*along))
         sampled = np.where(usable, there, sampled)
-        height += usable
+        height = np.where(usable, distance + (step * normal).sum(axis=1), height)
     nearer = walls - int(np.count_nonzero(usable))
     fallbacks = {INWARD_FALLBACK: nearer} if steps else {}
-    return WallSamples(normal, height, sampled, fallbacks | {SLOPE_FALLBACK: sloped})
+    fallbacks[CORNER_FALLBACK] = int(np.count_nonzero(~normal.any(axis=1) & _beside(case, links)))
+    return WallSamples(normal, inclined, height, sampled, fallbacks)
 
 
-def _plane_walls(lattice: Lattice, links: LinkSet) -> tuple[Ints, int]:
-    """The normals, (n, D), and the number of entries that face a wall without a slip along it.
+def _beside(case: BoundedLattice, links: LinkSet) -> Flags:
+    """Whether entries have links along an axis."""
+    straight = [i for i, c in enumerate(case.lattice.c) if np.abs(c).sum() == 1]
+    return np.logical_or.reduce([links.has(i) for i in straight])
 
-    Their links have several directions along axes, or are not symmetric along any other axis.
+
+def _planes_of(
+    case: BoundedLattice, slab: Slab, shape: Surface, cells: Ints, links: LinkSet
+) -> tuple[Floats, Floats, Flags]:
+    """Normal (n, D) and distance (n,) of the nearest tangent plane; False where surfaces meet.
+
+    Links that leave the box through a face that is not periodic are left out.
+    """
+    size, periodic = np.array(case.domain.size), np.array(case.domain.periodic)
+    at = coordinates(case, slab, cells).T
+    normal, nearest = np.zeros((len(cells), len(size))), np.full(len(cells), np.inf)
+    found: list[tuple[Ints, Floats]] = []
+    for i in range(1, case.lattice.Q):
+        c = np.array(case.lattice.c[i])
+        inside = (((at - c >= 0) & (at - c < size)) | periodic).all(axis=1)
+        for mine in _blocks(np.flatnonzero(links.has(i) & inside)):
+            along = np.broadcast_to(c.astype(float)[:, None], (len(c), len(mine)))
+            n, distance = tangent_planes(shape, at[mine].T + 0.5, along)
+            nearer = distance < nearest[mine] - CLOSER
+            normal[mine[nearer]], nearest[mine[nearer]] = n.T[nearer], distance[nearer]
+            found.append((mine, n.T))
+    known = np.isfinite(nearest)
+    for mine, n in found:
+        known[mine] &= (n * normal[mine]).sum(axis=1) > MEETS
+    return normal, nearest, known
+
+
+def _blocks(numbers: Ints) -> Iterator[Ints]:
+    """Parts of some numbers, at most LINKS each."""
+    for begin in range(0, numbers.size, LINKS):
+        yield numbers[begin : begin + LINKS]
+
+
+def _plane_walls(lattice: Lattice, links: LinkSet) -> tuple[Ints, Flags]:
+    """The normals along axes, (n, D), and whether these are those of plane walls that may slip.
+
+    Their links have one direction along an axis, and are symmetric along another axis.
     """
     normal, straight = np.zeros((len(links), lattice.D), np.int64), np.zeros(len(links), np.int64)
     odd = np.zeros((len(links), lattice.D))
@@ -96,8 +156,7 @@ def _plane_walls(lattice: Lattice, links: LinkSet) -> tuple[Ints, int]:
     normal[straight != 1] = 0
     least = 0.5 * min(float(w) for w in lattice.w)
     slips = (np.abs(odd) < least) & (normal == 0)
-    plane = (straight == 1) & slips.any(axis=1)
-    return normal, int(np.count_nonzero((straight > 0) & ~plane))
+    return normal, (straight == 1) & slips.any(axis=1)
 
 
 def _cells_at(

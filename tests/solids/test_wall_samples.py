@@ -9,7 +9,7 @@ from support.walls import body
 from mpilbm.case.case import parse_case
 from mpilbm.core.errors import CaseError
 from mpilbm.parallel.slabs import split
-from mpilbm.physics.boundary_capabilities import INWARD_FALLBACK, SLOPE_FALLBACK
+from mpilbm.physics.boundary_capabilities import CORNER_FALLBACK, INWARD_FALLBACK
 from mpilbm.solids.build import build
 from mpilbm.solids.plane_costs import require_planes
 
@@ -41,11 +41,39 @@ def test_a_block_and_a_plate_above_it():
     assert found[0, 9] == ((0, 11), 2.5)
     # a cell has an entry for each body; the later one is that of the plate
     assert found[4, 7] == ((4, 6), 1.5)
-    corner = np.flatnonzero((at == [1, 2]).all(axis=1))
-    assert not entries.samples.normal[corner].any()
-    nearer, sloped = (entries.fallbacks[key] for key in (INWARD_FALLBACK, SLOPE_FALLBACK))
-    assert nearer == 5 + 5  # between block and plate
+    corner = np.flatnonzero((at == [1, 2]).all(axis=1))  # its link meets the edge
+    assert np.allclose(entries.samples.normal[corner], -np.sqrt(0.5))
+    assert entries.samples.inclined.sum() == 4
+    nearer, sloped = (entries.fallbacks[key] for key in (INWARD_FALLBACK, CORNER_FALLBACK))
+    assert nearer == 3 + 5  # between block and plate; the ends of the block have no wall
     assert sloped == 8  # the ends of the sides of the block, in 2D
+
+
+def test_a_disc():
+    """Normal and distance are those of the tangent plane nearest to the cell."""
+    disc = body(MODEL, "disc", name="sphere", centre=[4.6, 5.3], radius=2.4)
+    ((at, sampled, entries),) = samples(1, disc)
+    away = at + 0.5 - [4.6, 5.3]
+    radius = np.sqrt((away**2).sum(axis=1))
+    normal = away / radius[:, None]
+    inclined = entries.samples.inclined
+    assert inclined.all()
+    cosine = (entries.samples.normal * normal).sum(axis=1)
+    assert cosine.min() > 0.9
+    steps = (sampled - at + [4, 6]) % [9, 12] - [4, 6]
+    own = entries.samples.height - (steps * entries.samples.normal).sum(axis=1)
+    assert (own <= np.maximum(radius - 2.4, 0.25) + 0.2).all()
+    assert entries.fallbacks[CORNER_FALLBACK] == 0
+
+
+def test_inner_edges_have_no_wall():
+    """Where surfaces meet at a right angle, both inclined to the cells."""
+    sides = [{"name": "half_space", "point": [4, 3], "normal": n} for n in ([1, 2], [-2, 1])]
+    ((at, _, entries),) = samples(1, body(MODEL, "corner", name="union", of=sides))
+    blind = at[~entries.samples.normal.any(axis=1)].tolist()
+    assert [3, 3] in blind
+    assert [3, 4] in blind
+    assert 2 <= entries.fallbacks[CORNER_FALLBACK] <= len(blind) < len(at) / 2
 
 
 def test_slabs_do_not_show():

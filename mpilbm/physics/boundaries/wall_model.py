@@ -15,7 +15,8 @@ from mpilbm.core.quantity import LENGTH
 from mpilbm.core.registry import Choice, find, names, register
 from mpilbm.model.case import Case
 from mpilbm.model.cell import Cell
-from mpilbm.model.expressions import Expression, Vector
+from mpilbm.model.expressions import Expression, Populations, Vector
+from mpilbm.physics.algebra import moments_of, pairs
 from mpilbm.physics.boundaries.wall import Wall
 from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.equilibria import dot
@@ -42,9 +43,19 @@ class WallModel(Wall):
     sampled cell, or rho_0 = 1 if momentum is rho_0 u (`incompressible`). A wall that slips at u_s
     has s = 2 rho_0 u_s / cs2; along n, and along an axis in which the links of this wall are not
     symmetric, next to other faces and bodies, u_s is u_wall, so that the mass is conserved exactly.
-    At a body n is that of walls parallel to the faces of the cells; elsewhere, at slopes, edges and
-    corners, u_s is u_wall. For flows whose first cell is above y+ = 5. D2Q9, D3Q15, D3Q19 and
-    D3Q27.
+    The same holds at walls of bodies parallel to the faces of the cells.
+
+    At inclined and curved walls of bodies the missing populations are those that leave the mirror
+    image of the cell: with the normal n of the surface, R = 1 - 2 n n, and the density rho, the
+    velocity u and the part P of the second moments beyond equilibrium of the outgoing populations,
+
+        f_i = feq_i(rho, u') + w_i H2_i : P' / (2 cs4) + …,
+        u' = u - 2 ((u - u_wall) . n) n,    P' = R P R + 2 (T n + n T)
+
+    with the higher moments of `recursive_regularized`. With T = 0 this is a wall without friction,
+    along which a uniform flow stays as it is. The mass is not conserved exactly there. At inner
+    edges and corners, and at slopes of masks and voxels, the wall acts as `bounce_back`. For flows
+    whose first cell is above y+ = 5. D2Q9, D3Q15, D3Q19 and D3Q27.
     [Asmuth et al. 2021, Phys. Fluids 33, 105111]
     """
 
@@ -64,10 +75,10 @@ class WallModel(Wall):
 
     @property
     def capabilities(self) -> Capabilities:
-        """The cells that `sample` needs: inwards of a face, or from plane walls of a body."""
+        """The cells that `sample` needs: inwards of a face, or from the walls of a body."""
         if self.where:
             return replace(self.declares, inward=self.sample - 1)
-        return Capabilities(samples=self.sample - 1)
+        return Capabilities(samples=self.sample - 1, conserves=False)
 
     @property
     def height(self) -> float:
@@ -165,26 +176,50 @@ class WallModel(Wall):
         return [-friction * u for u in along]
 
     def _at_body(self, cell: Cell) -> dict[int, Expression]:
-        """The populations of a cell next to a body, with the stress at a plane wall."""
+        """The populations of a cell next to a body, with the stress of the law."""
         lattice, half = cell.lattice, Fraction(1, 2)
         surface, axes, links = cell.surface, range(lattice.D), list(range(1, lattice.Q))
-        wall = [cell.values.get(f"velocity_{axis}", 0) for axis in "xyz"[: lattice.D]]
-        pairs = zip(surface.u, map(cell.at_surface, wall), surface.normal, strict=True)
-        along = [(1 - n**2) * (u - v) for u, v, n in pairs]
+        n, wall = surface.normal, [cell.values.get(f"velocity_{axis}", 0) for axis in "xyz"]
+        v = [cell.let(f"wall_{a}", cell.at_surface(wall[a])) for a in axes]
+        relative = [cell.let(f"relative_{a}", surface.u[a] - v[a]) for a in axes]
+        away = cell.let("away", dot(relative, n))
+        along = [each - away * n_a for each, n_a in zip(relative, n, strict=True)]
         force = self._drag(cell, along, surface.height, surface.inertia)
-        plane = cell.let("plane_wall", dot(surface.normal, surface.normal))
+        force = [cell.let(f"force_{a}", each) for a, each in enumerate(force)]
+        plane = cell.let("plane_wall", dot(n, n) * (1 - surface.inclined))
         slip, still = [], []
         for a in axes:
             odd, slips = self._slip(cell, links, a, force[a])
-            wrong = cell.let(f"wrong_{a}", 1 - plane + surface.normal[a] ** 2 + odd**2)
+            wrong = cell.let(f"wrong_{a}", 1 - plane + n[a] ** 2 + odd**2)
             slip.append(cell.let(f"s_{a}", cell.below(wrong, half, slips, 0)))
             still.append(cell.let(f"still_{a}", cell.below(wrong, half, 0, 2 / lattice.cs2)))
-        found = {}
+        image, found = self._image(cell, v, force), {}
         for i in links:
             c, w, back = lattice.c[i], lattice.w[i], cell.left[lattice.opp[i]]
             moving = sum(c[a] * still[a] * cell.at_wall(i, wall[a]) for a in axes if c[a])
-            found[i] = back + w * (dot(c, slip) + moving)
+            half_way = back + w * (dot(c, slip) + moving)
+            found[i] = cell.below(surface.inclined, half, half_way, image[i])
         return found
+
+    def _image(self, cell: Cell, wall: Vector, force: Vector) -> Populations:
+        """The outgoing populations of the mirror image of the cell, with the stress of the law."""
+        n, D, lattice = cell.surface.normal, cell.lattice.D, cell.lattice
+        feq = [
+            cell.let(f"feq_{i}", f) for i, f in enumerate(cell.feq(cell.density, cell.rho, cell.u))
+        ]
+        beyond = [f - each for f, each in zip(cell.left, feq, strict=True)]
+        second = [cell.let(f"second_{k}", P) for k, P in enumerate(moments_of(lattice, beyond)[2])]
+        P = dict(zip(pairs(D), second, strict=True))
+        Pn = [sum(P[min(a, b), max(a, b)] * n[b] for b in range(D)) for a in range(D)]
+        Pn = [cell.let(f"second_along_{a}", each) for a, each in enumerate(Pn)]
+        nPn = cell.let("second_normal", dot(Pn, n))
+        turned = [2 * nPn * n[a] - 2 * Pn[a] + 2 * force[a] for a in range(D)]
+        turned = [cell.let(f"turned_{a}", each) for a, each in enumerate(turned)]
+        image = [P[a, b] + turned[a] * n[b] + turned[b] * n[a] for a, b in pairs(D)]
+        image = [cell.let(f"image_{k}", each) for k, each in enumerate(image)]
+        away = cell.let("towards", 2 * dot([u - v for u, v in zip(cell.u, wall, strict=True)], n))
+        u = [cell.let(f"u_image_{a}", cell.u[a] - away * n[a]) for a in range(D)]
+        return cell.rebuilt(u, image)
 
     def _wall_velocity(self, cell: Cell) -> list[Expression]:
         """The velocity of the wall in front of the cell; zeros at rest."""

@@ -97,6 +97,33 @@ class RecursiveRegularized(TraceRate, InFrame):
         return make("collisions", table).model_copy(update={"closure": self.closure})
 
 
+def rebuilt_by_recursion(
+    collision: Collision,
+    lattice: Lattice,
+    density: Expression,
+    rho: Expression,
+    u: Vector,
+    A: Sequence[Expression],
+    let: Let,
+) -> list[Expression]:
+    """Return populations from their moments up to the second order, for any collision.
+
+    Those of `Collision.rebuilt`, if the higher moments are zero or follow from these; otherwise the
+    equilibrium of the collision, and what A adds to the populations of `recursive_regularized`, on
+    lattices on which that is defined. Parameters as of `rebuilt`.
+    """
+    known = lattice.name in RecursiveRegularized.lattices
+    if collision.recursive or collision.second_order or not known:
+        return collision.rebuilt(lattice, density, rho, u, A, let=let)
+    recursive = make("collisions", "recursive_regularized")
+    found = recursive.rebuilt(lattice, density, rho, u, A, let=let)
+    if type(collision.equilibrium) is type(recursive.equilibrium):
+        return found
+    alone = recursive.rebuilt(lattice, density, rho, u, [0] * len(A))
+    feq = collision.feq(lattice, density, rho, u)
+    return [f + more - less for f, more, less in zip(feq, found, alone, strict=True)]
+
+
 def _population(cell: CellState, second: Moments, i: int) -> Expression:
     """One population with given central Hermite moments of orders 0 and 2, on D2Q9 and D3Q27.
 

@@ -87,14 +87,12 @@ class CompiledKernel(Protocol):
 class Parts(NamedTuple):
     """Planes of the parts of a pass that overlaps its halo exchange.
 
-    edge      edge planes at each face with a neighbour
-    block     planes of a block of the bulk, at most
-    measured  whether `block` is that of the kernel's measured tile
+    edge   edge planes at each face with a neighbour
+    block  planes of a block of the bulk, at most
     """
 
     edge: int
     block: int
-    measured: bool = False
 
 
 class TwoStepsKernel(CompiledKernel, Protocol):

@@ -44,7 +44,11 @@ def free_problems(case: Case) -> Iterator[str]:
     try:
         Contacts(case, tuple(with_paths)).loads(0)
     except BodyError as error:
-        yield str(error).replace("in step 1; bodies", "at the start; bodies")
+        problem, _, _ = str(error).partition(" in step 1;")
+        yield (
+            f"{problem} at the start; bodies do not overlap walls or each other; move the body, or "
+            "use a smaller shape"
+        )
 
 
 def path_of(body: MovingBody) -> FreePath | None:

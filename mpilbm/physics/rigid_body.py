@@ -42,7 +42,8 @@ class State:
     angle     about the only free axis of rotation, else of the whole rotation, rad
     velocity  of the centre, cells/step
     spin      angular velocity, rad/step
-    angular   angular momentum about the centre
+    angular   angular momentum about the centre for a density of 1, I spin: a restart with
+              another density keeps the spin
     gained, turned  the change of momentum and angular momentum of the fluid inside in the step
     force, torque   on the cells, in the step that ended at t; torque about the centre
     """
@@ -119,9 +120,17 @@ class Inertia:
     def start(self, centre: Floats, velocity: Floats, spin: Floats) -> State:
         """The state before the first step."""
         o = np.zeros(3)
-        angular = self.density * self.moments * spin
+        angular = self.moments * spin
         turn, angle = np.array([1.0, 0, 0, 0]), np.zeros(1)
         return State(centre, turn, angle, velocity, spin, angular, o, o, o, o)
+
+    def continues(self, state: State) -> bool:
+        """Whether a body in this state can go on: one with one axis has turned about it only."""
+        axes = np.flatnonzero(self.turns)
+        if axes.size != 1:
+            return True
+        found: bool = np.allclose(state.turn, _turn_about(int(axes[0]), float(state.angle[0])))
+        return found
 
     def advanced(self, of: State, force: Floats, torque: Floats) -> State:
         """The state a step later, with the further force and torque about the centre (F_more)."""
@@ -140,14 +149,14 @@ class Inertia:
         """Quaternion, angle, spin and angular momentum a step later."""
         axes = np.flatnonzero(self.turns)
         if not axes.size:
-            return of.turn, of.angle, of.spin, of.angular
+            return of.turn, of.angle, np.zeros(3), np.zeros(3)
         if axes.size == 1:
             return self._about(int(axes[0]), of, float(torque[axes[0]]))
-        angular = of.angular + np.where(self.turns, torque, 0.0)
+        angular = of.angular + np.where(self.turns, torque / self.density, 0.0)
         spin, turn = of.spin, of.turn
         for _ in range(TURNS):
             turn = turned_by((of.spin + spin) / 2, of.turn)
-            tensor = self.density * self.tensor(rotation_of(turn))[np.ix_(axes, axes)]
+            tensor = self.tensor(rotation_of(turn))[np.ix_(axes, axes)]
             spin = np.zeros(3)
             spin[axes] = np.linalg.solve(tensor, angular[axes])
         half = np.arctan2(np.linalg.norm(turn[1:]), abs(turn[0]))
@@ -160,9 +169,16 @@ class Inertia:
         torque -= self.torsion * (angle + old / 2)
         new = ((moment - half) * old + torque) / (moment + half)
         angle += (old + new) / 2
-        spin, turn = np.zeros(3), np.zeros(4)
-        spin[axis], turn[0], turn[1 + axis] = new, np.cos(angle / 2), np.sin(angle / 2)
-        return turn, np.array([angle]), spin, moment * spin
+        spin, turn = np.zeros(3), _turn_about(axis, angle)
+        spin[axis] = new
+        return turn, np.array([angle]), spin, moment / self.density * spin
+
+
+def _turn_about(axis: int, angle: float) -> Floats:
+    """The quaternion of a rotation about an axis of the box."""
+    turn = np.zeros(4)
+    turn[0], turn[1 + axis] = np.cos(angle / 2), np.sin(angle / 2)
+    return turn
 
 
 def rotation_of(turn: Floats) -> Floats:

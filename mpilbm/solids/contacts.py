@@ -103,14 +103,23 @@ class Contacts:
                 gap, face = float(lower if sign > 0 else upper), f"{'xyz'[a]}{'-+'[sign < 0]}"
                 opening = face in self._open
                 if not gap > 0:
-                    how = "leaves the box through" if opening else "touches the wall at"
-                    raise self._touches(pose, t, f"{how} {face}")
+                    raise self._ends(pose, t, face, opening)
                 if gap < contact and not opening:
                     normal = np.zeros(3)
                     normal[a] = sign
                     arm = support(pose, -normal)
                     force = pose.path.strength * (1 - gap / contact) ** 2 * normal
                     _add(found, pose, force, arm)
+
+    def _ends(self, pose: Pose, t: int, face: str, opening: bool) -> BodyError:
+        """The error of a body at a face."""
+        if not opening:
+            return self._touches(pose, t, f"touches the wall at {face}")
+        return BodyError(
+            f"body.{pose.label}.motion: the body leaves the box through {face} in step {t + 1}; "
+            "bodies do not cross openings; use a longer box, or end the run before",
+            step=t + 1,
+        )
 
     def _touches(self, pose: Pose, t: int, text: str) -> BodyError:
         fix = "use smaller cells, or a larger contact or contact_speed"

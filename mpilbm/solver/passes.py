@@ -4,8 +4,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-import numpy as np
-
 from mpilbm.backends.interfaces import Event, Runner
 from mpilbm.codegen.program import Access
 from mpilbm.halo import Exchange
@@ -38,9 +36,6 @@ class Pass:
     run after all work that is in the bulk stream when the pass is enqueued, later work there after
     the pass.
 
-    `late`: the bulk kernel is enqueued after a copy of a byte. A block of it may take longer than
-    all edge planes, which would wait for it if both kernels began at the same time.
-
     `offered`: whether the launch is offered to the exchange (Exchange.join). If the exchange has
     become a part of it, the pass is one launch in the bulk stream, except in timed steps.
     """
@@ -54,11 +49,10 @@ class Pass:
         offered: bool = False,
         edge: int | None = None,
         both: Runner | None = None,
-        late: bool = False,
     ):
         self.offered, self.planes = offered, grid.interior
         self.edge, self.bulk = context.device.stream("edge"), context.bulk
-        self.device, self.in_order = context.device, not context.device.prioritizes
+        self.in_order = not context.device.prioritizes
         self.launch, self.exchange = launch, exchange
         first, end = grid.interior
         beside = context.slab.lower, context.slab.upper
@@ -72,7 +66,6 @@ class Pass:
         elif lower and upper and both:
             self.edges = [(both, (first, end, 1))]
         self.alone = not (lower or upper)
-        self.copied = context.device.allocate(2, np.uint8) if late and not self.alone else None
 
     @property
     def waited(self) -> float:
@@ -107,8 +100,6 @@ class Pass:
         ready = self.edge.record(timed)
         if self.in_order:
             self.bulk.wait(ready)  # otherwise the bulk kernel could occupy the device first
-        elif self.copied is not None:
-            self.device.copy(self.copied[:1], self.copied[1:], self.bulk)
         self.launch(self.bulk, *self.inner)
         done = self.bulk.record(timed) if timed else None
         self.exchange.start(ready)

@@ -277,10 +277,7 @@ class TwoSteps:
         ends, bulk = self._kernel.bind_parts(parts, **self._given[k])
         edge, copies = parts.edge, self._scatters(k)
         both = in_turn(ends, *(at_ends(copy, edge) for copy in copies))
-        late = not parts.measured
-        return Pass(
-            context, grid, self._followed(bulk, k), exchange, edge=edge, both=both, late=late
-        )
+        return Pass(context, grid, self._followed(bulk, k), exchange, edge=edge, both=both)
 
     @property
     def waited(self) -> float:

@@ -169,3 +169,23 @@ def test_lists_at_faces_take_single_steps():
     assert TwoSteps.possible(solver.fluids) is None
     assert_flow(case, single, 1e-14)
     assert np.array_equal(stepped(case, 2).state(), single.state())
+
+
+MIRRORS = {"name": "free_slip", "where": ["y-", "y+"]}
+
+
+def between_mirrors(*bodies: dict, size=SIZE, **more) -> dict:
+    """A channel with free slip at both sides."""
+    case = moments("D3Q19", "double", size, body=list(bodies), boundary=[MIRRORS], **more)
+    case["domain"] = {"size": list(size), "periodic": [True, False, True]}
+    return case
+
+
+def test_mirrors_beside_bodies_that_move():
+    """The ball crosses such a face, the blade comes close to the other one."""
+    case = between_mirrors(*MOVING, **FORCE)
+    single = stepped(case)
+    assert_flow(case, single, 1e-14)
+    for slabs in (2, 3):
+        assert np.array_equal(stepped(case, slabs).state(), single.state())
+    assert_bits(case, single)

@@ -153,6 +153,16 @@ def test_the_bits_of_single_steps(name, count):
     assert_same(single(CASES[name], 16), found)
 
 
+@pytest.mark.parametrize("name", ["y in time", "car"])
+def test_a_restart_after_an_odd_number_of_steps(name):
+    """With ramps and cells that bodies fill: the values of time, arrays and windows follow."""
+    found = advanced(CASES[name], 2, 5)
+    kept = np.concatenate(found.each(lambda s: s.read_state("", 0, s.slab.planes)))
+    resumed = Cluster(CASES[name], 1, Recorder, Alone()).restore(kept, 5)
+    resumed.each(lambda solver: solver.advance(8))
+    assert_same(found.run(8), resumed)
+
+
 def test_values_of_time_without_recordings():
     """The values of each step, also in steps that are enqueued one by one."""
     case = CASES["y in time"]

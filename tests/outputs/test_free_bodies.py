@@ -110,8 +110,36 @@ def test_a_body_that_leaves_through_an_opening(tmp_path):
     faces = [{"name": "bounce_back", "where": ["x-", "x+", "y+"]}]
     faces.append({"name": "equilibrium", "where": ["y-"], "rho": 1.0})
     given = case({"density": 20.0, "gravity": 1e-3}, steps=900, boundary=faces, outputs=[])
-    with pytest.raises(BodyError, match="leaves the box through y- in step"):
+    with pytest.raises(BodyError, match=r"leaves the box through y- in step .* use a longer box"):
         run(given, world(), tmp_path / "run")
+
+
+def test_a_body_in_a_wall_at_the_start():
+    """The message says what to change there; the repulsion has not acted yet."""
+    with pytest.raises(CaseError, match=r"the wall at y- at the start; .*; move the body, or") as e:
+        case(shape=DISC | {"centre": [10.3, 2.4]})
+    assert "contact" not in str(e.value)
+
+
+def test_rotations_that_are_fixed_since_a_checkpoint(tmp_path):
+    """The body keeps its orientation and stops to turn."""
+    run(case({"rate": 0.02}), world(), tmp_path / "run")
+    run(case({"fixed": ["rotation"]}, steps=20), world(), tmp_path / "run", restart="auto")
+    found = rows(tmp_path / "run" / "forces_ball.csv")
+    assert found[10]["angle"] > 0.05
+    assert found[20]["angle"] == found[16]["angle"]
+
+
+def test_an_axis_about_which_a_body_has_not_turned_alone(tmp_path):
+    """Its angle about this axis is not known: CaseError."""
+    domain = {"size": [16, 16, 16], "periodic": [True] * 3}
+    more = {"lattice": {"name": "D3Q19"}, "domain": domain, "boundary": []}
+    more |= {"initial": {"u": [0, 0, 0]}, "outputs": [{"name": "checkpoint", "every": 4}]}
+    more["shape"] = DISC | {"centre": [8, 8, 8]}
+    run(case({"rate": [0.1, 0, 0]}, steps=4, **more), world(), tmp_path / "run")
+    fixed = {"fixed": ["rotation_x", "rotation_y"]}
+    with pytest.raises(CaseError, match=r"ball.motion.fixed: found one free axis.*; restart with"):
+        run(case(fixed, steps=6, **more), world(), tmp_path / "run", restart="auto")
 
 
 def test_other_bodies_in_a_checkpoint(tmp_path):

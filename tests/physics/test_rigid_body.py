@@ -91,3 +91,26 @@ def test_packed_states_and_rotations():
         turn = turned_by(np.array([0, 0, np.pi / 8]), turn)
     assert rotation_of(turn) @ [1, 0, 0] == pytest.approx([0, 1, 0])
     assert turned_by(ZERO, turn) == pytest.approx(turn)
+
+
+def test_a_state_of_other_parameters():
+    """After a restart with another density a body turns on, with a fixed rotation it does not."""
+    _, state = start(rate=[0.01, 0.02, 0.0])
+    heavier, _ = start(density=4.0)
+    assert heavier.advanced(state, ZERO, ZERO).spin == pytest.approx(state.spin, abs=2e-4)
+    at_rest, _ = start(fixed=["rotation"])
+    found = at_rest.advanced(state, ZERO, ZERO)
+    assert not found.spin.any()
+    assert not found.angular.any()
+
+
+@pytest.mark.parametrize(("fixed", "continues"), [([], True), (["rotation_x"], False)])
+def test_one_free_axis_continues_rotations_about_it_only(fixed, continues):
+    """The angle of such a body is that about its axis."""
+    inertia, state = start(rate=[0.01, 0.0, 0.0])
+    for _ in range(3):
+        state = inertia.advanced(state, ZERO, ZERO)
+    assert inertia.continues(state)
+    fixed = [*fixed, "rotation_z"]
+    other, _ = start(fixed=[*fixed, "rotation_y"] if continues else fixed)
+    assert other.continues(state) is continues

@@ -71,9 +71,9 @@ def moving() -> dict:
 
 
 def free() -> dict:
-    """As `moving`, with bodies that move freely."""
+    """As `moving`, with a disc and a box that move freely beside the ring."""
     tables = moving()
-    disc, box = tables["body"]
+    disc, box, _ = tables["body"]
     disc["motion"] = {"name": "free", "density": 0.8, "velocity": [0.03, 0.06], "rate": 0.01}
     box["motion"] = {"name": "free", "density": 4.0, "gravity": 3e-3, "rate": 0.03}
     return tables

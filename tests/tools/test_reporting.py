@@ -21,6 +21,8 @@ def test_4(): {hang}
 def test_5(): pass
 """
 # A signal does not interrupt it, as no call of MPI; but ranks that wait in MPI use their cores.
+PLACE = "__import__('mpi4py').MPI.COMM_WORLD"
+IN_MPI = f"__import__('mpi4py.MPI'); {PLACE}.recv(source={PLACE}.size - 1 - {PLACE}.rank)"
 IN_A_LIBRARY = "[ctypes.CDLL(None).pthread_mutex_lock(MUTEX) for _ in 'ab']"
 CASES = {
     "all, in a library": "8 60 --",
@@ -79,6 +81,18 @@ def test_a_time_limit_prints_failures_and_skips(tmp_path):
         if not open_cases:
             break
     assert not open_cases, [outputs[name] for name in open_cases]
+
+
+@with_mpirun
+def test_a_receive_that_never_ends(tmp_path):
+    for seconds in (1, 8, 60):  # on slow machines longer, to reach the test
+        process = start(tmp_path, IN_MPI, f"60 {seconds} mpirun -n 2 -- --with-mpi")
+        output = output_of(process)
+        if reported(process, output):
+            break
+    assert reported(process, output), output
+    assert "test_4: not finished after" in output
+    assert "rank 1: test_hanging.py::test_3 (call)" in output
 
 
 @with_mpirun

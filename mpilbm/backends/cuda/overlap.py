@@ -21,8 +21,8 @@ Measured (H100, float32): a block takes 2.8 to 3.1 us for a plane in boxes of 19
 With the exchange after the computation the model gives 166, 116 and 65 GLUPS for 384^3, 192^3 and
 128^3 cells on four GPUs; measured 185, 132 and 73 (2026-11-26,
 tools/measured/h100_4gpus_flows_2026-11-26.json). Divided, it gives 1.16, 1.27 and 1.26 times as
-many; this was not measured. Of 8 to 128 edge planes, 32 were the fastest in slabs of 512 planes
-(tools/measured/temporal_blocking.md).
+many; measured 1.10, 1.04 and 1.11 (tools/measured/h100_4gpus_strong_2026-11-27.json). Of 8 to 128
+edge planes, 32 were the fastest in slabs of 512 planes (tools/measured/temporal_blocking.md).
 """
 
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ def parts(planes: int, faces: int, columns: int, wave: int, most: int, sent: int
     sent     bytes sent in an exchange
     """
     if planes >= THICK:
-        return Parts(THICK_EDGE, most, measured=True)
+        return Parts(THICK_EDGE, most)
     exchange = (EXCHANGE_SECONDS + sent / EXCHANGE_RATE) / PLANE_SECONDS
     before = exchange + min(
         -(-columns * pieces // wave) * (-(-planes // pieces) + RIM)

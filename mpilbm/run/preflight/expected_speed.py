@@ -77,16 +77,14 @@ class Estimate:
         seconds = plane_costs.traffic(case, cells, self.links) / (share * self.copy)
         return self.fluid / seconds / 1e9
 
-    def lines(self, case: Case, copies: str, slab: Slab) -> list[Line]:
-        """The line of `check` on the speed; `copies`: the GPUs and the bandwidth of their copy;
-        `slab`: the smallest one.
-        """
+    def lines(self, case: Case, copies: str, slabs: Sequence[Slab]) -> list[Line]:
+        """The line of `check` on the speed; `copies`: the GPUs and the bandwidth of their copy."""
         found = self.glups(case)
         note = f"estimated for {copies}; small boxes are slower"
         if case.layout.sweeps(case):
-            why = why_single_steps(case, slab)
-            note += ", two steps in one pass up to 1.5 times as fast"
-            note += f", but {why}" if why else ""
+            why = next(filter(None, (why_single_steps(case, slab) for slab in slabs)), "")
+            two = f"not used here: {why}" if why else "up to 1.5 times as fast"
+            note += f"; two steps in one pass: {two}"
         return [Line("speed", f"about {found:.3g} GLUPS", note)] if found else []
 
     def gain(self, case: Case, given: Case, speed: float) -> list[Line]:

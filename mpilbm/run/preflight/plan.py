@@ -111,8 +111,7 @@ def _speed_lines(
         return []
     estimate = Estimate(copy * len(slabs), *counts)
     copies = "this GPU" if gpu_memory is None else "an H200"
-    smallest = min(slabs, key=lambda slab: slab.planes)
-    lines = estimate.lines(cases[0], f"{copies}, which copies {copy / 1e12:.2g} TB/s", smallest)
+    lines = estimate.lines(cases[0], f"{copies}, which copies {copy / 1e12:.2g} TB/s", slabs)
     return lines if speed is None else [*lines, *estimate.gain(*cases, speed)]
 
 

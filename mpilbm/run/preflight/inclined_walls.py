@@ -12,8 +12,8 @@ from mpilbm.core.units import counted
 from mpilbm.model.findings import SERIOUS, WARNING, Finding
 from mpilbm.physics.boundaries.wall_model import WallModel
 
-# Collisions with which the stress stayed within 15 % of the law for 400 steps (cumulant: 60). Others keep moments
-# above the second order that do not follow from it, which the mirror image does not have.
+# Collisions with which the stress stayed within 15 % of the law for 400 steps (cumulant: 60).
+# Others keep moments above the second order that do not follow from it; the mirror image has none.
 MEASURED = ("recursive_regularized", "central_moment", "cumulant")
 
 

@@ -46,6 +46,7 @@ class Diagnosis:
     overlaps    {(j, k): cells of body j that belong to body k instead}
     faces       {(face, k): cells of body k in the layer next to the face}
     fallbacks   {(name of the boundary, fallback): number of links or cells}
+    inclined    number of cells at inclined walls, see WallSamples.inclined
     through     see wall_motion.through
     part        see isolated_fluid.labelled
     """
@@ -58,6 +59,7 @@ class Diagnosis:
     overlaps: dict[tuple[int, int], int] = field(default_factory=dict)
     faces: dict[tuple[str, int], int] = field(default_factory=dict)
     fallbacks: dict[tuple[str, str], int] = field(default_factory=dict)
+    inclined: int = 0
     through: dict[int, tuple[int, str]] = field(default_factory=dict)
     part: isolated_fluid.Part | None = None
 
@@ -72,6 +74,7 @@ def find(
         fluid=int(solid.size - np.count_nonzero(solid)),
         wall_links=sum(_wall_links(each) for each in lists),
         fallbacks=_fallbacks(lists),
+        inclined=sum(int(each.samples.inclined.sum()) for each in lists if each.samples),
         gaps=_gaps(case, slab, ids, thin) if case.bodies or thin else NO_CELLS,
         narrow=_narrow_channels(case, slab, ids),
     )

@@ -19,6 +19,7 @@ from mpilbm.solids.solid_cells import coordinates
 LINKS = 2**16  # number of links whose distances are computed at a time
 
 FluidPlane = Callable[[int], Flags]  # local plane, in or beyond the slab -> where it is fluid
+SHARP = 0.8  # bend of a surface at an edge: planes at about 45 degrees
 ASIDE = 1e-3  # cells between a link and those beside it whose distances give the slope
 
 
@@ -265,6 +266,22 @@ def tangent_planes(shape: Surface, points: NDArray[Any], c: NDArray[Any]) -> tup
         normal = normal + slope * beside
     size = np.sqrt((normal * normal).sum(axis=0))
     return normal / size, shape.distance(points, -c) * length / size
+
+
+def sharp_edges(shape: Surface, points: NDArray[Any], c: NDArray[Any]) -> Flags:
+    """Whether links leave the shape at an outer edge, (n,): the surface bends by SHARP there.
+
+    It bends by d(+h) + d(-h) - 2 d(0) per h = ASIDE, d being the distance along links beside it.
+    """
+    length, found = np.sqrt((c * c).sum(axis=0)), np.zeros(c.shape[1], bool)
+    for beside in perpendicular(c / length):
+        middle, bend = shape.distance(points, -c), np.zeros(c.shape[1])
+        for sign in (1, -1):
+            near = points + sign * ASIDE * beside
+            mine = np.flatnonzero(~shape.inside(*near) & shape.inside(*(near - c)))
+            bend[mine] += shape.distance(near[:, mine], -c[:, mine]) - middle[mine]
+        found |= bend * length > SHARP * ASIDE
+    return found
 
 
 def _slopes(

@@ -18,7 +18,7 @@ from mpilbm.physics.lattices import Lattice
 from mpilbm.solids import Flags, Floats, Ints
 from mpilbm.solids.link_set import LinkSet
 from mpilbm.solids.solid_cells import coordinates
-from mpilbm.solids.wall_distance import LINKS, FluidPlane, fluid_at, tangent_planes
+from mpilbm.solids.wall_distance import LINKS, FluidPlane, fluid_at, sharp_edges, tangent_planes
 
 LEVEL = 1 - 1e-6  # cosine of the angle between an axis and the normal of a wall parallel to cells
 MEETS = 0.7  # cosine of the angle between surfaces at an inner edge
@@ -113,7 +113,8 @@ def _planes_of(
 ) -> tuple[Floats, Floats, Flags]:
     """Normal (n, D) and distance (n,) of the nearest tangent plane; False where surfaces meet.
 
-    Links that leave the box through a face that is not periodic are left out.
+    Links that meet an outer edge have no plane. Links that leave the box through a face that is not
+    periodic are left out.
     """
     size, periodic = np.array(case.domain.size), np.array(case.domain.periodic)
     at = coordinates(case, slab, cells).T
@@ -125,6 +126,7 @@ def _planes_of(
         for mine in _blocks(np.flatnonzero(links.has(i) & inside)):
             along = np.broadcast_to(c.astype(float)[:, None], (len(c), len(mine)))
             n, distance = tangent_planes(shape, at[mine].T + 0.5, along)
+            distance[sharp_edges(shape, at[mine].T + 0.5, along)] = np.inf
             nearer = distance < nearest[mine] - CLOSER
             normal[mine[nearer]], nearest[mine[nearer]] = n.T[nearer], distance[nearer]
             found.append((mine, n.T))

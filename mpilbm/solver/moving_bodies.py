@@ -131,12 +131,13 @@ class MovingBodies:
         """The planes of the launches for a body: first, end, and those of the box below the array.
 
         Those of the slab; where kernels read ghost planes also these, which may be at the other end
-        of a periodic axis.
+        of a periodic axis. One rank needs them where boundaries sample cells beyond a periodic
+        face: shares do not wrap around.
         """
         grid, slab = self._context.grid, self._context.slab
         ghost, end, n = grid.ghost, grid.ghost + slab.planes, slab.shape[0]
         below = slab.begin - ghost
-        if ghost == 1 or grid.wraps:
+        if ghost == 1 or (grid.wraps and self._context.case.ghost == 1):
             return [{"end_plane": end, "below": below}]
         turns = [0]
         if slab.periodic:

@@ -100,6 +100,7 @@ def test_neither_slabs_nor_layouts_show():
 
 def test_blocks_conserve_the_mass():
     walls = [each for each in WALLS if each["shape"]["name"] == "box"]
+    walls.append(body(MODEL, "free", name="box", lower=[4, 6], upper=[8, 9]))
     cluster = Cluster(obstacles(body=walls, output=[])).start()
     mass = cluster.sums()[1][:, 0].sum()
     assert abs(cluster.run(20).sums()[1][:, 0].sum() / mass - 1) < 1e-13

@@ -42,8 +42,8 @@ def test_a_block_and_a_plate_above_it():
     # a cell has an entry for each body; the later one is that of the plate
     assert found[4, 7] == ((4, 6), 1.5)
     corner = np.flatnonzero((at == [1, 2]).all(axis=1))  # its link meets the edge
-    assert np.allclose(entries.samples.normal[corner], -np.sqrt(0.5))
-    assert entries.samples.inclined.sum() == 4
+    assert not entries.samples.normal[corner].any()
+    assert not entries.samples.inclined.any()
     nearer, sloped = (entries.fallbacks[key] for key in (INWARD_FALLBACK, CORNER_FALLBACK))
     assert nearer == 3 + 5  # between block and plate; the ends of the block have no wall
     assert sloped == 8  # the ends of the sides of the block, in 2D

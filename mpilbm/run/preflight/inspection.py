@@ -22,7 +22,7 @@ from mpilbm.model.findings import SERIOUS, WARNING, Finding, in_order
 from mpilbm.model.limits import FAST, SEVERITY, least_viscosity, of_fluid
 from mpilbm.outputs.core.averages import LEAST
 from mpilbm.physics.boundary_capabilities import FaceFlow
-from mpilbm.run.preflight import driven_flow
+from mpilbm.run.preflight import driven_flow, inclined_walls
 from mpilbm.solids import geometry_findings
 from mpilbm.solids.shapes import Flow
 from mpilbm.solids.surfaces.findings import VISCOUS
@@ -97,6 +97,7 @@ def inspect(case: Case, parts: list, initial: tuple[InitialRange, ...] = ()) -> 
     seen = Inspected(case, parts, initial)
     found = [finding for check in CHECKS for finding in check(seen)]
     found += case_findings.of_case(case)
+    found += inclined_walls.findings(case, sum(part.inclined for part in parts))
     return in_order(found + geometry_findings.findings(case, parts))
 
 

@@ -109,11 +109,11 @@ def _comments(found: Proposed) -> dict[str, str]:
     external = flow.kind == "external"
     u = found.box.fastest * flow.speed * found.step / found.cell
     stop = "drag" if external else "pressure drop"
-    walls = (
-        "accurate walls of resolved flow"
-        if resolution.walls == "resolved"
-        else "stable on coarse cells"
-    )
+    walls = {
+        "resolved": "accurate walls of resolved flow",
+        "modelled": "a wall law gives the stress that the cells do not resolve",
+        "coarse": "stable on coarse cells",
+    }[resolution.walls]
     comments = {
         "lattice.name": "27 directions: round pipes and jets stay round",
         "units.cell": "a smaller cell needs a step that is shorter in proportion",

@@ -20,7 +20,7 @@ FULL = 0.9  # of the memory of a GPU: boundary lists and the driver need the res
 # GLUPS of one GPU in `moments` and float32 past the Ahmed body, 160 cells long: manual,
 # performance, "Flows with walls, inlets and bodies". Other cases are estimated.
 MEASURED = {("D3Q27", "recursive_regularized"): 20.0, ("D3Q19", "recursive_regularized"): 23.4}
-MEASURED_ON = "an H100, past the Ahmed body; small boxes are slower"
+MEASURED_ON = "an H100, past the Ahmed body with bounce_back; small boxes are slower"
 
 
 def gpu_lines(case: Case, steps: int, gpu_memory: float) -> list[Line]:

@@ -1,11 +1,15 @@
 """How finely the cells of a case resolve its flow, if it is of a kind that the validation has."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from mpilbm.case.model import Case
 from mpilbm.case.starts import inlets
 from mpilbm.core.units import reynolds
+from mpilbm.physics.boundaries import Condition
 from mpilbm.physics.boundaries.wall import Wall
+from mpilbm.physics.boundaries.wall_model import WallModel
 from mpilbm.run.proposal.scheme import Resolution
 
 SPANS = 0.5  # share of the cross-section above which bodies span the box
@@ -17,7 +21,8 @@ def resolution(case: Case, speed: float, finer: float = 1.0) -> Resolution | Non
     The kinds are 3D flows from an inlet. Past bodies inside the box the length is their longest
     side; through a passage, which is a body that reaches beyond the box or walls alone, it is the
     shortest side of the box across the inlet. Masks, scans, and bodies that span the box, such as
-    packings, are neither. `speed`: the largest one, in lattice units.
+    packings, are neither. `speed`: the largest one, in lattice units. Walls are modelled if the
+    bodies, or the faces of a passage without bodies, have a wall model.
     """
     _, inlet = next(inlets(case), ("", None))
     walls = any(isinstance(boundary, Wall) for boundary in case.boundaries)
@@ -29,7 +34,10 @@ def resolution(case: Case, speed: float, finer: float = 1.0) -> Resolution | Non
     if not case.bodies or _reaches_beyond(case):
         length = float(min(across))
         flat = not case.bodies
-        return Resolution("internal", reynolds(nu, length, speed), length * finer, flat)
+        faces = [wall for wall in case.boundaries if isinstance(wall, Wall)]
+        modelled = _modelled(faces if flat else [body.boundary for body in case.bodies])
+        number = reynolds(nu, length, speed)
+        return Resolution("internal", number, length * finer, flat, modelled=modelled)
     lower, upper = _corners(case)
     if not lower.size:
         return None
@@ -38,9 +46,16 @@ def resolution(case: Case, speed: float, finer: float = 1.0) -> Resolution | Non
         return None
     length = float((upper - lower).max())
     narrow = float((upper - lower).min())
-    return Resolution(
-        "external", reynolds(nu, length, speed), length * finer, narrow=narrow * finer
+    modelled, number = (
+        _modelled([body.boundary for body in case.bodies]),
+        reynolds(nu, length, speed),
     )
+    return Resolution("external", number, length * finer, narrow=narrow * finer, modelled=modelled)
+
+
+def _modelled(walls: Sequence[Condition]) -> bool:
+    """Whether all walls have a wall model."""
+    return all(isinstance(wall, WallModel) for wall in walls)
 
 
 def _reaches_beyond(case: Case) -> bool:

@@ -62,7 +62,9 @@ def test_a_wind_tunnel(of_body):
     else:
         tables["boundary"].append(road | {"where": ["z-"]})
     found = plan(parse_case(tables, "test.toml"))
-    slopes = [each for each in found.findings if "parallel to the faces" in each.message]
+    slopes = [
+        each for each in found.findings if "the end of a wall parallel to the cells" in each.message
+    ]
     assert len(slopes) == of_body  # the upper corners
     value, verdict, level = first_cell(found)
     exact = 0.1 * (0.013 / (0.1 * 60 / 1e-5) ** (1 / 7)) ** 0.5 / 2e-5

@@ -3,6 +3,7 @@
 import re
 import shlex
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from mpilbm.model.limits import stability
 from mpilbm.run.preflight.plan import plan
 from mpilbm.run.proposal import costs, scheme
 from mpilbm.run.proposal.accuracy import BOXES, FREE, ROWS, accuracy_line, wall_line
+from mpilbm.run.proposal.resolution import resolution
 from mpilbm.run.proposal.scheme import LEAST, MODELLED, MOST, Resolution, body_wall, cells_along
 
 AIR, WATER = 1.5060e-5, 1.0034e-6  # m^2/s at 20 degC
@@ -83,7 +85,8 @@ def test_the_numbers_are_those_that_were_given(flow, number):
     assert least <= cells <= 1.02 * MOST
     resolved = Resolution("external" if flow is sphere else "internal", number, cells).walls
     assert (case.bodies[0].boundary.name == "interpolated") == (resolved == "resolved")
-    assert bool(case.fluids[0].collision.closure) == (resolved == "coarse")
+    assert bool(case.fluids[0].collision.closure) == (resolved != "resolved")
+    assert resolved != ("coarse" if flow is sphere else "modelled")
     assert case.layout.name == ("moments" if resolved == "coarse" else "auto")
 
 
@@ -100,7 +103,8 @@ def test_check_accepts_a_proposal(flow):
     assert serious <= {"fluid.viscosity"}
     kept = {line.what: line for line in report.sections["proposal"]}
     assert kept["cell, step"].value == "as given"
-    assert kept["accuracy"].value.startswith("not trustworthy")
+    expected = "not measured" if flow is sphere else "not trustworthy"
+    assert kept["accuracy"].value.startswith(expected)
 
 
 def test_the_head_says_what_to_expect():
@@ -186,8 +190,8 @@ def test_a_duct_has_a_wall_model():
         ("external", 100, 32, False, "about 3.9%"),
         ("external", 100, 12, False, "not measured with so few cells"),
         ("external", 2000, 60, False, "not measured at this Reynolds number"),
-        ("external", 2000, 4, False, "not trustworthy: not measured at this Reynolds number"),
-        ("external", 1e6, 128, False, "not trustworthy: c_d was 2.2 times too large"),
+        ("external", 2000, 4, False, "not measured at this Reynolds number"),
+        ("external", 1e6, 128, False, "not trustworthy: c_d was 0.75 times the reference"),
         ("internal", 1500, 25, False, "about 4.8%"),
         ("internal", 100, 20, False, "about 5.3%"),
         ("internal", 9000, 80, False, "not measured at this Reynolds number"),
@@ -262,13 +266,34 @@ def test_the_effect_of_the_sides_is_that_of_the_manual():
         assert f"blockage of the bounding box {100 * box.blockage:g} %" in section
 
 
-def test_a_wall_model_of_bodies_is_one_constant(monkeypatch):
-    flow = Resolution("external", 1e6, 100)
-    assert body_wall(flow)["name"] == "partially_saturated"
-    monkeypatch.setattr(scheme, "MODEL_OF_BODIES", scheme.MODEL)
-    assert body_wall(flow) == scheme.MODEL
-    assert accuracy_line(flow).value == "not measured"
-    assert "wall law" in wall_line(flow).verdict
+def test_unresolved_walls():
+    """Bodies and plane walls get a wall model; a case without one is judged as it is."""
+    body, passage = Resolution("external", 1e6, 100), Resolution("internal", 1e6, 100)
+    assert body_wall(body) == scheme.MODEL
+    assert body_wall(passage)["name"] == "partially_saturated"
+    assert "wall law" in wall_line(body).verdict
+    assert "without a wall model" in wall_line(passage).verdict
+    assert accuracy_line(body).value == "not trustworthy: c_d was 0.75 times the reference"
+    assert "160 cells: c_d 0.215" in accuracy_line(body).verdict
+    coarse = replace(body, modelled=False)
+    assert accuracy_line(coarse).value == "not trustworthy: c_d was 2.2 times too large"
+    assert "without a wall model" in wall_line(coarse).verdict
+
+
+def test_the_walls_of_a_case_are_those_it_has():
+    """`check` of a proposal whose wall model was replaced."""
+    sphere(1e6, "--cells", "16")
+    text = Path("case.toml").read_text()
+    models = {}
+    for name in ("wall_model", "bounce_back"):
+        law = '{name = "wall_model", law = "spalding"}'
+        assert law in text
+        given = text if name == "wall_model" else text.replace(law, f'{{name = "{name}"}}')
+        Path("given.toml").write_text(given)
+        case = load_case("given.toml")
+        assert case.bodies[0].boundary.name == name
+        models[name] = resolution(case, 0.05).walls
+    assert models == {"wall_model": "modelled", "bounce_back": "coarse"}
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.flow} {row.reynolds:g} {row.cells}")

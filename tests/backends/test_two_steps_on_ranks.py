@@ -5,7 +5,7 @@ import mmap
 
 import numpy as np
 import pytest
-from support.emulated_device import EmulatedDevice, command
+from support.emulated_device import Array, EmulatedDevice, command
 from support.ipc_threads import PATIENCE, KernelDevice, World
 from support.local_world import LocalExchange
 from support.random_device import NcclWorld
@@ -83,13 +83,15 @@ def behind_a_page(values: np.ndarray) -> np.ndarray:
     assert ctypes.CDLL(None).mprotect(page, ctypes.c_size_t(mmap.PAGESIZE), 0) == 0
     copy = np.frombuffer(memory, values.dtype, values.size, mmap.PAGESIZE)
     copy[:] = values.ravel()
-    return copy
+    return copy.view(Array)
 
 
-def test_no_share_is_read_before_the_first_plane(monkeypatch):
+@pytest.mark.parametrize("wall", ["partially_saturated", "bounce_back"])
+def test_no_share_or_wall_is_read_before_the_first_plane(wall, monkeypatch):
     """The first planes of a pass are incomplete. Such an access ends the process."""
     monkeypatch.setattr(EmulatedDevice, "upload", lambda _, values: behind_a_page(values))
-    case = moments(size=(14, 13, 7), body=[FILLED], **FORCE)
+    body = FILLED | {"boundary": {"name": wall}}
+    case = moments(size=(14, 13, 36), body=[body], **FORCE)
     advance(Cluster(case, 3, EmulatedDevice).start(), 8)
 
 

@@ -121,8 +121,8 @@ INLINE void walk(unsigned char* memory, const Walls& walls, const Bodies& bodies
         }
       }
     };
-    const auto words = [&](int number) {
-      if (!met || (AT_WALLS && (number < lowest || number > highest))) return Packet<uint32>{};
+    const auto words = [&](int number) { /* no slab has planes below those of number 0 */
+      if (!met || number < 0 || (AT_WALLS && (number < lowest || number > highest))) return Packet<uint32>{};
       return words_at(bodies, PLANE(first - 2 + number), row, rows, x);
     };
     const auto return_from_bodies = [&](const Packet<uint32> words, const real* messages, real (*current)[SUMS]) {

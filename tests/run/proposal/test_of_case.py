@@ -201,10 +201,10 @@ def test_a_car_gets_a_scheme_its_cost_and_a_verdict():
     report = plan(parse_case(tomllib.loads(CAR)), gpu_memory=80)
     lines = {line.what: (line.value, line.verdict) for line in report.sections["proposal"]}
     table = tomllib.loads(f"c = {lines['collision'][0]}")["c"]
-    assert table == collision(Resolution("external", 1e5, 8))
+    assert table == collision(Resolution("external", 1e5, 8, modelled=False))
     assert "lattice" not in lines
     assert lines["cell, step"][0] == "as given"
-    assert lines["walls"][1].startswith("not resolved, and walls oblique to the cells have")
+    assert lines["walls"][1].startswith("not resolved, and without a wall model")
     assert lines["accuracy"][0].startswith("not trustworthy: c_d was 3 times too large")
     assert "Ahmed body, Re 2.78e+06, 40 cells" in lines["accuracy"][1]
     assert lines["GPUs"] == ("1", "of 80 GB")

@@ -70,12 +70,11 @@ def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dic
     if case.conductors and isinstance(grid, Grid):
         tables["materials"] = material_grid(grid).count
     windows = windows_of(case, slab) if has_windows(case) and allows_two_steps(case, slab) else ()
-    inner = [window.grid(case, slab, ghost) for window in windows or ()]
-    if inner:
+    if inner := [window.grid(case, slab, ghost) for window in windows or ()]:
         tables["windows at faces"] = case.layout.buffers * sum(g.count for g in inner) * unit
     if in_cells(case) and isinstance(grid, Grid):
-        arrays = share_arrays(case, slab)
-        tables["solid shares"] = arrays * sum(byte_grid(SHARE, g).count for g in (grid, *inner))
+        cells = sum(byte_grid(SHARE, g).count for g in (grid, *inner))
+        tables["solid shares"] = share_arrays(case, slab) * cells
     tables |= distance_bytes(case)
     return {
         "populations": len(case.fluids) * case.layout.buffers * grid.count * unit,

@@ -88,9 +88,7 @@ class Solver:
         self.recordings = Recordings(device, exchanger.recordings)
         self.bounds: dict[str, Bounds] = {}
         self.transport = Transport(self.diagnostics, carried) if case.needs.transported else None
-        self.exchanged = None
-        if case.needs.weighed:
-            self.exchanged = BodyForces(*given, self.moving)
+        self.exchanged = BodyForces(*given, self.moving) if case.needs.weighed else None
 
     def _lists(self, fluid: Populations) -> BoundaryLists:
         """The boundary lists of a fluid, bound to the arrays of all steps of a period."""

@@ -10,12 +10,13 @@ from mpilbm.solids.moving_bodies import MovingBody
 def covered(case: Case, t: float, planes: Ints, rows: Ints, x: Ints) -> Flags:
     """Whether the centres of cells are in a moving body after t steps, (planes, rows, x).
 
+    Bodies that move freely are left out: their place at a step is known to the solver alone.
     planes, rows, x: the numbers of the cells along the axes, slowest first.
     """
     flat = case.dimensions == 2
     places = [x + 0.5, (planes if flat else rows) + 0.5, np.zeros(1) if flat else planes + 0.5]
     found = np.zeros([len(each) for each in places[::-1]], bool)
-    for body in MovingBody.all(case):
+    for body in (each for each in MovingBody.all(case) if not each.motion.responds):
         placement, shape = body.placement(t), body.shape
         offsets, near = [], []
         for a, centre in enumerate(placement.of(body.middle)):

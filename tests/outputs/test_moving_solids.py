@@ -81,3 +81,10 @@ def grey(path):
     with Image.open(path) as image:
         pixels = np.asarray(image.convert("RGB")).astype(int)
     return (np.abs(pixels - 255 * np.array(to_rgb(SOLID))) < 2).all(axis=2)
+
+
+def test_a_body_that_moves_freely_is_not_shown_at_its_start():
+    ball = {"name": "sphere", "centre": [6, 6], "radius": 3}
+    case = tables(ball, {"name": "free", "density": 2.0}, (16, 16))
+    cells = np.arange(16), np.arange(1), np.arange(16)
+    assert not covered(parse_case(case, "test.toml"), 5, *cells).any()

@@ -40,6 +40,14 @@ limited() {
         --deadline="$limit" --timeout="$each" --timeout-method=thread
 }
 
+# Wait for the process $1, print the file $2 that it wrote, and return its exit code.
+result_of() {
+    local code=0
+    wait "$1" || code=$?
+    cat "$2"
+    return "$code"
+}
+
 # Print the summary and exit.
 finish() {
     printf '%s\n' "${summary[@]}" "$(printf '%-24s %4d s' all "$SECONDS")"

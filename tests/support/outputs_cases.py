@@ -61,6 +61,7 @@ class FakeSolver:
         self.f = self.numbers(self.Q, storage, 1).transpose(0, 3, 1, 2).copy()
         self.bad, self.before = None, 0.0
         self.entry_states = ()
+        self.moving = None
 
     def numbers(self, components, dtype, seed):
         planes, rows, nx = self.slab.shape

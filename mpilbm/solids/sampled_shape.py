@@ -22,7 +22,7 @@ STEP = 0.25  # cells between places on the way to it
 THIN_PART = 0.1  # of the surface, that is at least as thin as `thickness`
 FLAT = 0.25  # cells below the furthest point, of the part of a surface that counts as a flat one
 NEAR = 0.5  # cells from the surface, within which the field gives distances
-ROUNDS = 3  # of better nearest points
+ROUNDS = 2  # of better nearest points
 KEPT = 64  # fields in memory
 
 
@@ -113,27 +113,34 @@ class SampledShape:
 
         q: (..., 3), the offset from the centre in the frame of the shape.
         """
-        points = (q + self.middle).reshape(-1, 3).T
-        field = self.field
+        return self._at(q.reshape(-1, 3))[0].reshape(q.shape[:-1])
+
+    def _at(self, q: Floats) -> tuple[Floats, Floats]:
+        """Distances (n,) as in `distance` of points (n, 3), and unit normals (n, 3)."""
+        points, field = (q + self.middle).T, self.field
         beyond = np.maximum(field.lower[:, None] - points, points - field.upper[:, None])
         away = np.sqrt((np.maximum(beyond[: self.dimensions], 0) ** 2).sum(axis=0))
-        found: Floats = field.at(points)[0] + away
-        return found.reshape(q.shape[:-1])
+        distance, gradient = field.at(points)
+        size = np.sqrt((gradient**2).sum(axis=0))
+        return distance + away, (gradient / np.maximum(size, SMALL)).T
 
     def beside(self, q: Floats) -> tuple[Floats, Floats]:
         """Distances of points from the surface, (n,), and normals of the surface there, (n, 3).
 
-        q: (n, 3), as in `distance`. inf for points further away than about BAND. Up to NEAR those
-        of the field; beyond, interpolated distances are too small, and the nearest point of the
-        surface is found, from that of the outline on.
+        q: (n, 3), as in `distance`. Up to NEAR those of the field; beyond, interpolated distances
+        are too small, and the nearest point of the surface is found, from that of the outline on.
+        inf for points further away than about BAND, and for those that are certainly more than FLAT
+        further away than another one.
         """
         found, normals = self._at(q)
-        some = np.flatnonzero((found >= NEAR) & (found < BAND))
-        found[found >= BAND] = np.inf
+        some = np.flatnonzero((found >= NEAR) & (found < min(BAND, found.min() + NEAR + FLAT)))
+        others = found >= NEAR
         if some.size:
             way = q[some] - self._nearest(q[some])
             found[some] = np.sqrt((way**2).sum(axis=1))
             normals[some] = way / found[some, None]
+            others[some] = False
+        found[others] = np.inf
         return found, normals
 
     def _nearest(self, q: Floats) -> Floats:
@@ -143,22 +150,16 @@ class SampledShape:
         outline = outline[((outline >= low) & (outline <= high)).all(axis=1)]
         first = [outline[np.argmin(((each - outline) ** 2).sum(axis=1))] for each in q]
         x = best = np.array(first)
+        _, normal = self._at(x)
         for _ in range(ROUNDS):
-            _, normal = self._at(x)
             way = q - x
             x = x + way - (way * normal).sum(axis=1, keepdims=True) * normal
             distance, normal = self._at(x)
             x = x - distance[:, None] * normal
+            distance, normal = self._at(x)
             nearer = ((q - x) ** 2).sum(axis=1) < ((q - best) ** 2).sum(axis=1)
-            on = np.abs(self._at(x)[0]) < ON
-            best = np.where((nearer & on)[:, None], x, best)
+            best = np.where((nearer & (np.abs(distance) < ON))[:, None], x, best)
         return best
-
-    def _at(self, q: Floats) -> tuple[Floats, Floats]:
-        """Interpolated distances (n,) of points (n, 3), and unit normals (n, 3)."""
-        _, gradient = self.field.at((q + self.middle).T)
-        size = np.sqrt((gradient**2).sum(axis=0))
-        return self.distance(q), (gradient / np.maximum(size, SMALL)).T
 
     def points(self, size: tuple[int, ...], away: float = 0.0) -> Floats:
         """Points at a distance from the surface, (n, 3), as offsets from the centre.

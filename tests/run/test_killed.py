@@ -178,7 +178,7 @@ motion = {name = "free", density = 1.5, gravity = 5e-4}
 name = "cpu"
 
 [run]
-steps = 600
+steps = 240
 
 [[output]]
 name = "body_forces"
@@ -213,10 +213,10 @@ def test_a_body_that_moves_freely_continues_after_a_kill(tmp_path):
             time.sleep(0.002)
         process.kill()
     assert process.returncode == -signal.SIGKILL
-    assert existing(parts)[-1][0] < 600
+    assert existing(parts)[-1][0] < 240
     assert begun("parts", "--restart", "auto").wait(200) == 0
     text = (whole / "forces_seed.csv").read_text()
     assert (parts / "forces_seed.csv").read_text() == text
-    expected, found = (numbers(each / "checkpoint_000000600.h5") for each in (whole, parts))
+    expected, found = (numbers(each / "checkpoint_000000240.h5") for each in (whole, parts))
     assert all(np.array_equal(found[key], expected[key]) for key in expected)
-    assert expected["free.bodies"][0, 1] < 29.5  # it fell
+    assert expected["free.bodies"][0, 1] < 30  # it fell

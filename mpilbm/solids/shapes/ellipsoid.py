@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from mpilbm.core.quantity import LENGTH
+from mpilbm.core.quantity import ANGLE, LENGTH
 from mpilbm.core.registry import register
 from mpilbm.model.case import Case
 from mpilbm.solids import Floats
@@ -26,7 +26,7 @@ class Ellipsoid(Shape):
     radii: Annotated[tuple[float, ...], LENGTH] = Field(
         description="half of the length of each axis", examples=[[12, 6, 6]]
     )
-    rotate: tuple[float, float, float] = Field(
+    rotate: Annotated[tuple[float, float, float], ANGLE] = Field(
         (0.0, 0.0, 0.0),
         description="degrees about x, then y, then z; in 2D about z only",
         examples=[[0, 0, 30]],

@@ -178,9 +178,11 @@ class Contacts:
 
 
 def _rigid_at_rest(shape: Shape, size: tuple[int, ...]) -> Rigid | None:
-    """The surface of a body at rest; None without formulas, if it is infinite or too large."""
+    """The surface of a body at rest; None without formulas if it is infinite, large or a scan."""
     if rigid := shape.rigid(len(size)):
         return rigid
+    if not shape.has_surface:
+        return None
     sides = [b - a for a, b in zip(*shape.bounds(), strict=True)]
     if not all(isfinite(side) for side in sides) or prod(sides) > SAMPLED * SPACING ** len(size):
         return None

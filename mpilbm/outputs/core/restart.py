@@ -161,9 +161,9 @@ def _check_head(path: Path, case: Case, solver: Solver) -> tuple[int, list[str]]
         _compare(path, "precision.offset", bool(head["offset"]), case.precision.offset)
         _compare(path, "state of boundaries", kept, wanted)
         free = solver.moving.free if solver.moving else None
-        given = free.labels if free else []
-        bodies = _labels(file, given)
-        _compare(path, "free bodies", sorted(bodies), sorted(given), OTHER_BODIES)
+        bodies = free.labels if free else []
+        known = _labels(file, bodies)
+        _compare(path, "free bodies", sorted(known), sorted(bodies), OTHER_BODIES)
         lines = changes(head["case"], case.toml)
         for group in groups:
             stored = file[group_name(group.label)]["f"].shape[1]

@@ -68,7 +68,7 @@ def test_the_gap_changes_continuously():
     """Of an ellipsoid that turns above another one: steps of the gap and of the point are small."""
     shape = make("shapes", {"name": "ellipsoid", "centre": [30, 30, 30], "radii": [8, 5, 4]})
     field, seen = sampled(shape, SIZE), []
-    for angle in np.arange(0, 90, 0.25):
+    for angle in np.arange(0, 90, 0.6):
         R = Rotation.from_euler("y", angle, degrees=True).as_matrix()
         top = np.sqrt((8 * np.sin(np.radians(angle))) ** 2 + (4 * np.cos(np.radians(angle))) ** 2)
         a = SimpleNamespace(shape=field, rotation=R)
@@ -78,8 +78,8 @@ def test_the_gap_changes_continuously():
     steps = np.abs(np.diff(seen, axis=0)).max(axis=0)
     print(f"largest step of gap, point and normal: {steps.round(3)}")
     assert steps[0] < 0.03
-    assert steps[1:4].max() < 0.6
-    assert steps[4:].max() < 0.25
+    assert steps[1:4].max() < 0.8
+    assert steps[4:].max() < 0.3
 
 
 def contacts(size, *bodies, periodic=True) -> tuple[Contacts, list[FreePath]]:

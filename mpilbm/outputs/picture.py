@@ -28,6 +28,7 @@ from mpilbm.outputs.images import SOLID, at_nodes, field_problems
 from mpilbm.outputs.images.part import Part, cell_of, of_box
 from mpilbm.parallel import on_root
 from mpilbm.physics.lattices import AXES
+from mpilbm.solids.moving_bodies import FIELDS_OF_BODIES
 from mpilbm.solids.moving_cells import PlacedBodies
 from mpilbm.solver.fields.point_fields import PointFields, point_bytes, point_roles
 from mpilbm.storage import whole
@@ -57,7 +58,8 @@ class Picture(Scheduled):
 
     field: str = Field(
         "u",
-        description="rho, u, pressure, vorticity, q_criterion, a scalar, a field of the coupling",
+        description="rho, u, pressure, vorticity, q_criterion, a scalar, a field of the coupling "
+        "or of moving bodies",
         examples=["phi"],
     )
     normal: Literal["x", "y", "z"] = Field(
@@ -250,8 +252,9 @@ class PictureWriter:
 
     def _save(self, step: int, placed: PlacedBodies, values: dict[str, np.ndarray]) -> None:
         assert self.solid is not None
-        drawing = self.drawing
-        solid = placed.added(self.solid, drawing.planes, drawing.rows, drawing.x)
+        drawing, solid = self.drawing, self.solid
+        if drawing.field not in FIELDS_OF_BODIES:  # which are shown in place of the bodies
+            solid = placed.added(solid, drawing.planes, drawing.rows, drawing.x)
         content = drawing.content(step, values, solid)
         with whole(self.context.directory / f"{self.stem}_{step:09d}.png", "wb") as file:
             file.write(content)

@@ -26,7 +26,9 @@ def falling(steps):
         motion = {"name": "free", **MOTIONS[label]}
         bodies.append({"label": label, "shape": shape, "boundary": CELLS, "motion": motion})
     outputs = [OUTPUT | {"every": 3, "body": ["ball"]}, {"name": "checkpoint", "every": 10}]
-    outputs += [{"name": "snapshot", "every": 20}, {"name": "picture", "every": 20}]
+    fields = ["rho", "u", "body_share", "body"]
+    outputs += [{"name": "snapshot", "every": 20, "fields": fields}]
+    outputs += [{"name": "picture", "every": 20}]
     tables = flow("D2Q9", size=[24, 20], body=bodies, output=outputs, run={"steps": steps})
     tables["domain"] = {"size": [24, 20], "periodic": [True, False]}
     tables["boundary"] = [{"name": "bounce_back", "where": ["y-", "y+"]}]

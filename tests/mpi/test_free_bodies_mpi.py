@@ -28,7 +28,7 @@ def falling(steps):
     outputs = [OUTPUT | {"every": 3, "body": ["ball"]}, {"name": "checkpoint", "every": 10}]
     fields = ["rho", "u", "body_share", "body"]
     outputs += [{"name": "snapshot", "every": 20, "fields": fields}]
-    outputs += [{"name": "picture", "every": 20}]
+    outputs += [{"name": "picture", "every": 20}, {"name": "surface", "every": 20}]
     tables = flow("D2Q9", size=[24, 20], body=bodies, output=outputs, run={"steps": steps})
     tables["domain"] = {"size": [24, 20], "periodic": [True, False]}
     tables["boundary"] = [{"name": "bounce_back", "where": ["y-", "y+"]}]
@@ -48,9 +48,9 @@ def test_ranks_and_restarts_do_not_show(mpi_tmp_path):
     for name in ("fluid/f", "free.bodies"):
         assert np.array_equal(found[name], expected[name])
     assert expected["free.bodies"][0, 1] < 10.9  # y of the ball
-    snapshots, pictures = (sorted(whole.glob(name)) for name in ("*.vtkhdf", "*.png"))
-    assert len(snapshots) == len(pictures) == 3
-    for path in snapshots:
+    fields, pictures = (sorted(whole.glob(name)) for name in ("*.vtkhdf", "*.png"))
+    assert (len(fields), len(pictures)) == (6, 3)
+    for path in fields:
         found, expected = (datasets(folder / path.name) for folder in (parts, whole))
         for name in expected:
             assert np.array_equal(found[name], expected[name]), name

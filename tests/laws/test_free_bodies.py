@@ -49,7 +49,7 @@ def momentum(cluster: Cluster) -> np.ndarray:
 
 
 def seed(centre, radii) -> dict:
-    return {"name": "ellipsoid", "centre": centre, "radii": radii, "rotate": [0, 0, 40]}
+    return {"name": "tilted_ellipsoid", "centre": centre, "radii": radii, "rotate": [0, 0, 40]}
 
 
 @pytest.mark.parametrize("by_field", [False, True])

@@ -40,7 +40,7 @@ def test_the_orbit_of_an_ellipse_in_shear_flow():
     """
     a, r, nu, Re, n = 4.0, 2.0, 1 / 6, 0.3, 32
     rate = Re * nu / a**2
-    across = {"name": "ellipsoid", "centre": [n / 2 + 0.2, n / 2], "radii": [a, a / r]}
+    across = {"name": "tilted_ellipsoid", "centre": [n / 2 + 0.2, n / 2], "radii": [a, a / r]}
     upright = -rate * r**2 / (r**2 + 1)
     body = free("a", across | {"rotate": [0, 0, 90]}, density=1.0, rate=upright)
     tables = closed([n, n], body) | {"initial": {"u": [f"{rate}*(y - {n / 2})", 0]}}
@@ -75,11 +75,9 @@ def test_an_ellipse_that_falls_on_its_edge_lies_down():
         ],
     }
     falls = {"gravity": 4e-4, "contact_speed": 0.03, "density": 3.0}
-    seeds = [
-        free(label, {"name": "ellipsoid", "centre": [x, y], "radii": [5, 3], "rotate": [0, 0, 65]}
-             , **falls)
-        for label, x, y in (("floor", 9.6, 6.6), ("rock", 28.4, 10.8))
-    ]  # fmt: skip
+    egg = {"name": "tilted_ellipsoid", "radii": [5, 3], "rotate": [0, 0, 65]}
+    places = {"floor": [9.6, 6.6], "rock": [28.4, 10.8]}
+    seeds = [free(label, egg | {"centre": at}, **falls) for label, at in places.items()]
     tables = closed([40, 22], *seeds, {"label": "rock_", "shape": rock, "boundary": CELLS})
     cluster = Cluster(tables | {"fluid": {"viscosity": 0.1}}).start()
     for _ in range(14):

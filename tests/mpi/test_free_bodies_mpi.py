@@ -14,7 +14,7 @@ SHAPES = {
     "ball": {"name": "sphere", "centre": [6.7, 13.4], "radius": 2.6},
     "bar": {"name": "box", "lower": [14.0, 6.1], "upper": [18.2, 9.0]},
     "seed": {
-        "name": "ellipsoid",
+        "name": "tilted_ellipsoid",
         "centre": [16.1, 15.2],
         "radii": [3.6, 2.1],
         "rotate": [0, 0, 20],

@@ -170,7 +170,7 @@ where = ["y-", "y+"]
 
 [[body]]
 label = "seed"
-shape = {name = "ellipsoid", centre = [11.3, 30.2], radii = [5, 3], rotate = [0, 0, 30]}
+shape = {name = "tilted_ellipsoid", centre = [11.3, 30.2], radii = [5, 3], rotate = [0, 0, 30]}
 boundary = {name = "partially_saturated"}
 motion = {name = "free", density = 1.5, gravity = 5e-4}
 

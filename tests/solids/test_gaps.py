@@ -66,7 +66,7 @@ def test_flat_sides_touch_in_their_middle(one, two):
 
 def test_the_gap_changes_continuously():
     """Of an ellipsoid that turns above another one: steps of the gap and of the point are small."""
-    shape = make("shapes", {"name": "ellipsoid", "centre": [30, 30, 30], "radii": [8, 5, 4]})
+    shape = make("shapes", {"name": "tilted_ellipsoid", "centre": [30, 30, 30], "radii": [8, 5, 4]})
     field, seen = sampled(shape, SIZE), []
     for angle in np.arange(0, 90, 0.6):
         R = Rotation.from_euler("y", angle, degrees=True).as_matrix()
@@ -117,7 +117,7 @@ def test_a_long_body_is_near_two_images_of_another_one():
 
 
 OTHERS = {
-    "field": {"name": "ellipsoid", "centre": [12.0, 5.0], "radii": [7, 3]},
+    "field": {"name": "tilted_ellipsoid", "centre": [12.0, 5.0], "radii": [7, 3]},
     "union": {
         "name": "union",
         "of": [
@@ -136,7 +136,7 @@ def test_bodies_at_rest_of_any_shape_repel(name, by_field):
     radii = [3.0, 3.0] if by_field else None
     disc = {"name": "sphere", "centre": [12.0, 12.0], "radius": 3.0}
     if radii:
-        disc = {"name": "ellipsoid", "centre": [12.0, 12.0], "radii": radii}
+        disc = {"name": "tilted_ellipsoid", "centre": [12.0, 12.0], "radii": radii}
     found, (path,) = contacts([24, 24], free("disc", disc), still, periodic=False)
     force, torque = found.loads(0)["disc"]
     contact = 1.5 if by_field else 2.0
@@ -156,7 +156,7 @@ def test_a_wall_turns_a_body_that_lies_on_its_edge():
     for tilt in (0.0, 20.0):
         angle = np.radians(90 - tilt)
         high = np.sqrt((8 * np.sin(angle)) ** 2 + (4 * np.cos(angle)) ** 2)
-        lies = {"name": "ellipsoid", "centre": [15.2, high + 1.0], "radii": [8, 4]}
+        lies = {"name": "tilted_ellipsoid", "centre": [15.2, high + 1.0], "radii": [8, 4]}
         found, (path,) = contacts([30, 24], free("seed", lies | {"rotate": [0, 0, 90 - tilt]}))
         force, torque = found.loads(0)["seed"]
         assert force[:2] == pytest.approx([0, path.strength / 4], rel=0.1)
@@ -165,11 +165,11 @@ def test_a_wall_turns_a_body_that_lies_on_its_edge():
 
 
 def test_a_body_through_a_wall_of_the_box_is_refused():
-    lies = {"name": "ellipsoid", "centre": [15.2, 3.0], "radii": [8, 4]}
+    lies = {"name": "tilted_ellipsoid", "centre": [15.2, 3.0], "radii": [8, 4]}
     with pytest.raises(CaseError, match="touches the wall at y- at the start"):
         contacts([30, 24], free("seed", lies))
     parts = {"one": 8.0, "two": 18.0}
-    shape = {"name": "ellipsoid", "radii": [4, 3]}
+    shape = {"name": "tilted_ellipsoid", "radii": [4, 3]}
     pair = (free(label, shape | {"centre": [x, 12.0]}) for label, x in parts.items())
     found, paths = contacts([30, 24], *pair)
     state = paths[1].at(0)

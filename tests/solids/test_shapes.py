@@ -33,7 +33,7 @@ SHAPES = {
         {"centre": [4, 5], "radius": 2, "tube": 0.7},
     ),
 }
-SHAPES["ellipsoid"] = (
+SHAPES["tilted_ellipsoid"] = (
     {"centre": [2.5, 2, 6], "radii": [2.5, 1, 1.5], "rotate": [20, 0, 40]},
     {"centre": [2.5, 2], "radii": [2.5, 1], "rotate": [0, 0, 40]},
 )
@@ -130,7 +130,7 @@ def test_shape_problems_name_the_key():
 
 def test_the_distance_from_an_ellipsoid():
     """That of the nearest of many points of the surface, also at the centre and on the axes."""
-    shape = make("shapes", {"name": "ellipsoid", "centre": [0, 0, 0], "radii": [5, 3, 1],
+    shape = make("shapes", {"name": "tilted_ellipsoid", "centre": [0, 0, 0], "radii": [5, 3, 1],
                             "rotate": [10, 20, 30]})  # fmt: skip
     axes = Rotation.from_euler("xyz", [10, 20, 30], degrees=True).as_matrix()
     rng = np.random.default_rng(0)
@@ -146,7 +146,7 @@ def test_the_distance_from_an_ellipsoid():
     assert np.array_equal(found < 0, shape.inside(*points))
     assert shape.bounds()[1] == pytest.approx(on.max(axis=1), abs=0.01)
     flat = SimpleNamespace(dimensions=2)
-    given = {"name": "ellipsoid", "centre": [1, 2], "radii": [-1, 2], "rotate": [5, 0, 0]}
+    given = {"name": "tilted_ellipsoid", "centre": [1, 2], "radii": [-1, 2], "rotate": [5, 0, 0]}
     assert make("shapes", given).problems(flat) == [
         "radii: found -1; allowed: positive numbers",
         "rotate: found [5.0, 0.0, 0.0]; allowed in 2D: [0, 0, degrees]",

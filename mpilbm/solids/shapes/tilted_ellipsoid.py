@@ -16,8 +16,8 @@ from mpilbm.solids.surfaces.triangles import rotated
 HALVINGS = 60  # of the interval in which the nearest point of the surface is looked for
 
 
-@register("shapes", "ellipsoid")
-class Ellipsoid(Shape):
+@register("shapes", "tilted_ellipsoid")
+class TiltedEllipsoid(Shape):
     """Ellipsoid sum ((x - centre) / radii)^2 <= 1, turned about its centre; in 2D an ellipse."""
 
     centre: Annotated[tuple[float, ...], LENGTH] = Field(

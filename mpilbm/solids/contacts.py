@@ -164,12 +164,15 @@ class Contacts:
     def _inside(self, pose: Pose, t: int) -> None:
         """BodyError if the surface is in a body at rest whose distance is not known."""
         for label, shape in self._others:
-            at, D = pose.centre.copy(), self._D
+            at, D, endless = pose.centre.copy(), self._D, list(pose.shape.endless)
+            at[endless] = self._size[endless] / 2
             wraps = self._periods > 0
             at[wraps] %= self._periods[wraps]
+            reach = np.full(3, pose.shape.reach)
+            crosses = wraps & ((at < reach) | (at + reach > self._size))
+            reach[endless], reach[crosses] = np.inf, np.inf
             low, high = (np.array(bound, float) for bound in shape.bounds())
-            reach = pose.shape.reach
-            if (at[:D] + reach < low).any() or (at[:D] - reach > high).any():
+            if (at[:D] + reach[:D] < low).any() or (at[:D] - reach[:D] > high).any():
                 continue
             points = pose.shape.outline(tuple(int(n) for n in self._size)) @ pose.rotation.T + at
             points[:, wraps] %= self._periods[wraps]

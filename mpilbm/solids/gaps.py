@@ -52,23 +52,33 @@ def nearest(
     """
     found: list[Near] = []
     ball = one.shape.radius, two.shape.radius
-    if one.shape.is_round and not two.shape.field:
+    if _exact(one.shape, two.shape):
         gap, normal = _distance(two, offset)
         at = -(ball[0] + gap) / 2 * normal
         found.append(Near(gap - ball[0], normal, at))
-    elif two.shape.is_round and not one.shape.field:
+    elif _exact(two.shape, one.shape):
         gap, normal = _distance(one, -offset)
         at = -(ball[1] + gap) / 2 * normal - offset
         found.append(Near(gap - ball[1], -normal, at))
     else:
         for a, b, r, sign in ((one, two, offset, 1), (two, one, -offset, -1)):
             points = a.shape.outline(size) @ a.rotation.T
-            points = points[((points + r) ** 2).sum(axis=1) <= (b.shape.reach + within) ** 2]
+            across = [axis not in b.shape.endless for axis in range(3)]
+            away = ((points + r)[:, across] ** 2).sum(axis=1)
+            points = points[away <= (b.shape.reach + within) ** 2]
             if near := _points_near(b, points, r, within):
                 at = near.point - near.gap / 2 * near.normal
                 found.append(Near(near.gap, sign * near.normal, at if sign > 0 else at - offset))
     near = min(found, key=lambda each: each.gap, default=None)
     return near if near and near.gap < within else None
+
+
+def _exact(ball: Rigid, shape: Rigid) -> bool:
+    """Whether the distance of the centre of a round shape from another shape gives their gap.
+
+    Not that of an endless cylinder from a finite shape, which may be nearest at another height.
+    """
+    return ball.is_round and not shape.field and (not ball.endless or bool(shape.endless))
 
 
 def _points_near(shape: Placed, points: Floats, r: Floats, within: float) -> Near | None:

@@ -1,8 +1,9 @@
 """The surface of a shape in the frame of the body, by formulas, for kernels of moving bodies."""
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import product
-from math import hypot, inf, isfinite, pi, prod, sqrt
+from math import ceil, hypot, inf, isfinite, pi, prod, sqrt
 
 import numpy as np
 
@@ -13,6 +14,9 @@ DEPTHS = (1.0, 0.6, 0.2)  # of points within a body, as a part of their distance
 FLAT = 1e-4  # component of a direction below which it is across an axis
 SLOPE = 1e-4  # cells, of differences of distances
 RAYS, ALONG = 200, 9  # points of a surface, and places along an endless axis
+APART, MOST = 0.5, 2**14  # cells between points of an outline; points, about, of one without edges
+SLOPED = 0.25  # cells beyond the nearest point, of those whose gradients are computed
+OUTLINES = 64  # in memory
 
 
 @dataclass(frozen=True)
@@ -122,12 +126,17 @@ class RigidShape:
         return found
 
     def beside(self, q: Floats) -> tuple[Floats, Floats]:
-        """Distances of points from the surface, (n,), and their gradients, (n, 3); q: (n, 3)."""
-        steps = SLOPE * np.concatenate([np.zeros((1, 3)), np.eye(3), -np.eye(3)])
-        values = self.distance(q[:, None] + steps)
-        slope = values[:, 1:4] - values[:, 4:]
+        """Distances of points from the surface, (n,), and their gradients, (n, 3); q: (n, 3).
+
+        Gradients of points that are more than SLOPED further away than the nearest one are 0.
+        """
+        found, gradients = self.distance(q), np.zeros(q.shape)
+        some = found <= found.min() + SLOPED
+        values = self.distance(q[some][:, None] + SLOPE * np.concatenate([np.eye(3), -np.eye(3)]))
+        slope = values[:, :3] - values[:, 3:]
         length = np.sqrt((slope**2).sum(axis=1, keepdims=True))
-        return values[:, 0], slope / np.where(length > 0, length, 1)
+        gradients[some] = slope / np.where(length > 0, length, 1)
+        return found, gradients
 
     def points(self, size: tuple[int, ...], away: float = 0.0) -> Floats:
         """Points at a distance from the surface, (n, 3), as offsets from the centre.
@@ -140,11 +149,7 @@ class RigidShape:
             return replace(self, half=half, radius=radius).points(size)
         finite = [a for a in range(self.dimensions) if a not in self.endless]
         d = np.zeros((RAYS, 3))
-        k = np.arange(RAYS) + 0.5
-        z = 1 - 2 * k / RAYS if len(finite) == 3 else np.zeros(RAYS)
-        turn = pi * (3 - sqrt(5)) * k if len(finite) == 3 else 2 * pi * k / RAYS
-        across = np.sqrt(1 - z**2)
-        d[:, finite] = np.stack([across * np.cos(turn), across * np.sin(turn), z])[: len(finite)].T
+        d[:, finite] = directions(RAYS, len(finite))
         with np.errstate(divide="ignore"):
             ends = [h / np.abs(d[:, a]) for a, h in enumerate(self.halves) if isfinite(h)]
             if self.radius:
@@ -159,8 +164,12 @@ class RigidShape:
         return found
 
     def outline(self, size: tuple[int, ...]) -> Floats:
-        """Points of the surface by which gaps to other shapes are found, (n, 3), as `points`."""
-        return self.points(size)
+        """Points of the surface by which gaps to other shapes are found, (n, 3), from the centre.
+
+        At most APART from each other on edges, for two edges that cross, and about so beside them
+        on shapes with at most MOST points. Endless shapes are as long as the box.
+        """
+        return _outline(self, size if self.endless else ())
 
     def within(self, size: tuple[int, ...]) -> Floats:
         """Points of the surface and in the body, (n, 3), likewise."""
@@ -193,3 +202,64 @@ class RigidShape:
             ]
         )
         return self.volume(size) * np.diag(squares.sum() - squares)
+
+
+@lru_cache(maxsize=OUTLINES)
+def _outline(shape: RigidShape, size: tuple[int, ...]) -> Floats:
+    """The points of RigidShape.outline; size: the box of an endless shape."""
+    D = shape.dimensions
+    area = shape.surface_to_volume * shape.volume(size)
+    apart = max(APART, sqrt(area / MOST))
+    if not shape.round_axes:
+        found = _of_box(shape.half[:D], apart)
+    elif len(shape.round_axes) < D:
+        found = _of_cylinder(shape, apart, size)
+    else:
+        count = max(RAYS, ceil(area / apart ** (D - 1)))
+        found = shape.radius * directions(count, D)
+    return np.pad(found, ((0, 0), (0, 3 - found.shape[1])))
+
+
+def _of_box(half: tuple[float, ...], apart: float) -> Floats:
+    """Points of edges and faces, in 2D of sides, (n, D)."""
+    D, sides = len(half), [np.array([-h, h]) for h in half]
+    coarse, fine = ([_places(h, most) for h in half] for most in (apart, APART))
+    grids = [[*sides[:a], fine[a], *sides[a + 1 :]] for a in range(D)]
+    if D == 3:
+        grids += [[*coarse[:a], sides[a], *coarse[a + 1 :]] for a in range(D)]
+    return np.concatenate([np.stack(np.meshgrid(*g), axis=-1).reshape(-1, D) for g in grids])
+
+
+def _of_cylinder(shape: RigidShape, apart: float, size: tuple[int, ...]) -> Floats:
+    """Points of rings: both edges, the side and the ends; of an endless one of the side."""
+    (axis,) = (a for a in range(3) if a not in shape.round_axes)
+    r, endless = shape.radius, bool(shape.endless)
+    half = size[axis] / 2 if endless else shape.half[axis]
+    heights, ends = _places(half, apart), np.array([-half, half])
+    rings = [(r, heights if endless else heights[1:-1], apart)]
+    if not endless:
+        rings += [(r, ends, APART)]
+        rings += [(part, ends, apart) for part in np.arange(apart / 2, r, apart)]
+    found = []
+    for radius, at, most in rings:
+        around = directions(max(8, ceil(2 * pi * radius / most)), 2)
+        ring = np.zeros((len(at), len(around), 3))
+        ring[..., list(shape.round_axes)] = radius * around
+        ring[..., axis] = at[:, None]
+        found.append(ring.reshape(-1, 3))
+    return np.concatenate(found)
+
+
+def directions(count: int, dimensions: int) -> Floats:
+    """Unit vectors at about equal distances, (count, dimensions), for 2 or 3 dimensions."""
+    k = np.arange(count) + 0.5
+    if dimensions == 2:
+        return np.stack([np.cos(2 * pi * k / count), np.sin(2 * pi * k / count)], axis=1)
+    z, turn = 1 - 2 * k / count, pi * (3 - sqrt(5)) * k
+    across = np.sqrt(1 - z**2)
+    return np.stack([across * np.cos(turn), across * np.sin(turn), z], axis=1)
+
+
+def _places(half: float, most: float) -> Floats:
+    """Places from -half to half, at most `most` apart."""
+    return np.linspace(-half, half, ceil(2 * half / most) + 1)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from math import isfinite, pi, sqrt
+from math import isfinite
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from mpilbm.core.files import file_state
 from mpilbm.solids import Floats
 from mpilbm.solids.distance_field import BAND, ON, SPACING, DistanceField
-from mpilbm.solids.rigid_shape import NONE, RigidShape
+from mpilbm.solids.rigid_shape import NONE, RigidShape, directions
 from mpilbm.solids.shares import SMALL
 
 if TYPE_CHECKING:
@@ -80,11 +80,8 @@ class SampledShape:
     def corners(self) -> Floats:
         """The points of the surface that are furthest in DIRECTIONS, (n, 3), from the centre."""
         points = self.field.surface[0] - self.middle[:, None]
-        k, flat = np.arange(DIRECTIONS) + 0.5, self.dimensions == 2
-        z = np.zeros(DIRECTIONS) if flat else 1 - 2 * k / DIRECTIONS
-        turn, across = (2 * pi / DIRECTIONS if flat else pi * (3 - sqrt(5))) * k, np.sqrt(1 - z**2)
-        directions = np.stack([across * np.cos(turn), across * np.sin(turn), z], axis=1)
-        found = [int(np.argmax(each @ points)) for each in directions]
+        rays = np.pad(directions(DIRECTIONS, self.dimensions), ((0, 0), (0, 3 - self.dimensions)))
+        found = [int(np.argmax(each @ points)) for each in rays]
         return points[:, np.unique(found)].T
 
     def extent(self, rotation: Floats) -> tuple[Floats, Floats]:

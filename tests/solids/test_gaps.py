@@ -64,6 +64,63 @@ def test_flat_sides_touch_in_their_middle(one, two):
     assert np.abs(found.point[:2] - [-1, -0.5]).max() < 1
 
 
+TILTED = {
+    "box": ({"name": "box", "lower": [27, 27, 15], "upper": [33, 33, 45]}, 18 / np.sqrt(2)),
+    "rod": (
+        {"name": "tilted_ellipsoid", "centre": [30, 30, 30], "radii": [3, 3, 15]},
+        np.sqrt((3**2 + 15**2) / 2),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TILTED)
+@pytest.mark.parametrize("gap", [-0.7, 1.2])
+def test_the_end_of_a_tilted_body_is_near_an_endless_cylinder(name, gap):
+    """The nearest point is 6 cells or more above or below the centre of the body."""
+    given, furthest = TILTED[name]
+    shape = make("shapes", given)
+    R = Rotation.from_euler("y", 45, degrees=True).as_matrix()
+    a = SimpleNamespace(shape=shape.rigid(3) or sampled(shape, SIZE), rotation=R)
+    pole = make("shapes", {"name": "cylinder", "centre": [30, 30, 30], "axis": "z", "radius": 2})
+    b = SimpleNamespace(shape=pole.rigid(3), rotation=np.eye(3))
+    offset = np.array([2 + furthest + gap, 0, 0])
+    for found, sign in (
+        (nearest(a, b, offset, SIZE, 2.0), 1),
+        (nearest(b, a, -offset, SIZE, 2), -1),
+    ):
+        if gap < 0:
+            assert found.gap < 0
+            continue
+        assert found.gap == pytest.approx(gap, abs=0.15)
+        assert found.normal == pytest.approx([sign, 0, 0], abs=0.1)
+
+
+CROSSED = {
+    "box": ({"name": "box", "lower": [27, 27, 10], "upper": [33, 33, 50]}, 3 * np.sqrt(2), 45),
+    "cylinder": (
+        {"name": "cylinder", "centre": [30, 30, 30], "axis": "z", "radius": 5, "length": 40},
+        5,
+        0,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CROSSED)
+@pytest.mark.parametrize("gap", [-0.5, 0.1, 0.5, 1.5])
+def test_long_bodies_that_cross(name, gap):
+    """Edge to edge or side to side, away from the middle of both."""
+    given, half, turn = CROSSED[name]
+    shape = make("shapes", given).rigid(3)
+    one = Rotation.from_euler("z", turn, degrees=True).as_matrix()
+    two = Rotation.from_euler("zx", [turn, 90], degrees=True).as_matrix()
+    a, b = (SimpleNamespace(shape=shape, rotation=R) for R in (one, two))
+    found = nearest(a, b, np.array([2 * half + gap, 11.3, 12.1]), SIZE, 2.0)
+    if gap < 0:
+        assert found.gap < 0
+    else:
+        assert found.gap == pytest.approx(gap, abs=0.1)
+
+
 def test_the_gap_changes_continuously():
     """Of an ellipsoid that turns above another one: steps of the gap and of the point are small."""
     shape = make("shapes", {"name": "tilted_ellipsoid", "centre": [30, 30, 30], "radii": [8, 5, 4]})
@@ -146,6 +203,18 @@ def test_bodies_at_rest_of_any_shape_repel(name, by_field):
     inner = {key: value for key, value in disc.items() if key != "centre"} | {"centre": [12, 6.0]}
     with pytest.raises(CaseError, match="touches body 'rock' at the start"):
         contacts([24, 24], free("disc", inner), still, periodic=False)
+
+
+@pytest.mark.parametrize("by_field", [False, True])
+def test_bodies_without_distances_refuse_one_through_a_periodic_face(by_field):
+    """A half-space has no field; the disc is in it beyond the face, where its centre is not."""
+    rock = {"name": "half_space", "point": [22.0, 12.0], "normal": [-1, 0]}
+    still = {"label": "rock", "shape": rock, "boundary": {"name": "bounce_back"}}
+    disc = {"name": "sphere", "centre": [2.0, 12.0], "radius": 3.5}
+    if by_field:
+        disc = {"name": "tilted_ellipsoid", "centre": [2.0, 12.0], "radii": [3.5, 3.5]}
+    with pytest.raises(CaseError, match="touches body 'rock' at the start"):
+        contacts([24, 24], free("disc", disc), still)
 
 
 def test_a_wall_turns_a_body_that_lies_on_its_edge():

@@ -139,7 +139,7 @@ class Contacts:
             if not near.gap > 0:
                 free, other = (one, two) if one.path else (two, one)
                 raise self._touches(free, t, f"touches body '{other.label}'")
-            strength = min(path.strength for path in paths)
+            strength = min(path.strength_within(contact) for path in paths)
             force = strength * (1 - near.gap / contact) ** 2 * near.normal
             if one.path:
                 _add(found, one, force, near.point)

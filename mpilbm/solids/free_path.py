@@ -34,10 +34,14 @@ class FreePath:
         self.volume, moments = shape.volume(size), shape.inertia(size)
         middle = shape.middle
         self.inertia: Inertia = motion.inertia(self.volume, moments, shape.endless, self.D, middle)
-        self.strength = motion.strength(self.volume, self.D)
+        self.strength = self.strength_within(motion.contact)
         self.weight = motion.weight(self.volume, self.D)
         self._states: dict[int, State] = {}
         self.begin(0, motion.start(self.inertia, middle))
+
+    def strength_within(self, contact: float) -> float:
+        """The repulsion if it begins at the gap `contact` or before."""
+        return self.motion.strength(self.volume, self.D, min(contact, self.motion.contact))
 
     def begin(self, t: int, state: State) -> None:
         """Continue from this state at time t."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from math import isfinite
+from math import isfinite, prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +24,8 @@ FLAT = 0.25  # cells below the furthest point, of the part of a surface that cou
 NEAR = 0.5  # cells from the surface, within which the field gives distances
 ROUNDS = 2  # of better nearest points
 KEPT = 64  # fields in memory
+BOXES, FEW, MANY = 64, 2**16, 2**31  # points of a field at most: of so many boxes, and more; in all
+BEYOND = 4  # points beside a shape, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,6 +219,15 @@ def _sampled(shape: "Shape", state: tuple, size: tuple[int, ...]) -> SampledShap
     upper = [b if isfinite(b) else float(n) for b, n in zip(high, size, strict=True)]
     if any(a >= b for a, b in zip(lower, upper, strict=True)):
         raise ValueError("found an infinite one outside of the box; use a shape of finite size")
+    sides = [b - a for a, b in zip(lower, upper, strict=True)]
+    count = prod(side / SPACING + 2 * BEYOND for side in sides)
+    if count > min(FEW + BOXES * prod(n / SPACING for n in size), MANY):
+        found = " x ".join(f"{side:.3g}" for side in sides)
+        raise ValueError(
+            f"found sides of {found} cells, whose field of distances has {count:.3g} points; "
+            f"allowed: {BOXES} times the volume of the box, and 2^31 points; use a smaller shape, "
+            "or check its unit"
+        )
     field = DistanceField.of(shape.inside, shape.signed_distance, lower, upper)
     faces = [
         f"{'xyz'[a]}{side}"

@@ -197,7 +197,7 @@ def test_bodies_at_rest_of_any_shape_repel(name, by_field):
     found, (path,) = contacts([24, 24], free("disc", disc), still, periodic=False)
     force, torque = found.loads(0)["disc"]
     contact = 1.5 if by_field else 2.0
-    assert force[1] == pytest.approx(path.strength * (1 - 1 / contact) ** 2, rel=0.15)
+    assert force[1] == pytest.approx(path.strength * 2 / contact * (1 - 1 / contact) ** 2, rel=0.15)
     assert abs(force[0]) < 0.1 * force[1]
     assert abs(torque[2]) < 0.5 * force[1]
     inner = {key: value for key, value in disc.items() if key != "centre"} | {"centre": [12, 6.0]}

@@ -211,3 +211,10 @@ def test_thickness(width, found):
     """In steps of a quarter cell, 3 and more of thick bodies."""
     plate = {"name": "box", "lower": [10, 10, 10], "upper": [24, 10 + width, 24]}
     assert shape({"name": "union", "of": [plate, plate]}).thickness == found
+
+
+def test_a_shape_far_larger_than_the_box_is_refused():
+    """Such as one in another unit, before memory is used."""
+    huge = {"name": "tilted_ellipsoid", "centre": [20, 20], "radii": [2e5, 1e5]}
+    with pytest.raises(ValueError, match=r"found sides of 4e\+05 x 2e\+05 cells"):
+        sampled(make("shapes", huge), (40, 40))

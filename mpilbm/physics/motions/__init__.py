@@ -105,8 +105,8 @@ class Responding(Motion):
         """The weight less that of the displaced fluid, (3,)."""
         raise NotImplementedError
 
-    def strength(self, volume: float, D: int) -> float:
-        """The repulsion of bodies that touch."""
+    def strength(self, volume: float, D: int, contact: float) -> float:
+        """The repulsion of bodies that touch, which begins at the gap `contact`."""
         raise NotImplementedError
 
     def inertia(

@@ -122,9 +122,9 @@ class Free(Responding):
             found[D - 1] = -self.gravity
         return (self.density - 1) * volume * found
 
-    def strength(self, volume: float, D: int) -> float:
-        """S of the repulsion."""
-        moving = 12 * (self.density + 1) * volume * self.contact_speed**2 / self.contact
+    def strength(self, volume: float, D: int, contact: float) -> float:
+        """S of the repulsion that begins at the gap `contact`."""
+        moving = 12 * (self.density + 1) * volume * self.contact_speed**2 / contact
         return max(moving, 8 * float(np.linalg.norm(self.weight(volume, D))))
 
     def inertia(

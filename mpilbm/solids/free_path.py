@@ -55,6 +55,10 @@ class FreePath:
         """Set the force and torque on the cells in the step that ended last."""
         self._states[self.last] = self._states[self.last].at(force, torque)
 
+    def agree(self, state: State) -> None:
+        """Replace the newest state by that of another rank."""
+        self._states[self.last] = state
+
     def advance(self, force: Floats, torque: Floats) -> None:
         """Add the next state, with these forces besides those of the fluid; BodyError."""
         t, state = self.last + 1, self.inertia.advanced(self.at(self.last), force, torque)

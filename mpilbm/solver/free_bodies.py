@@ -175,10 +175,16 @@ class FreeBodies:
             self._pending = cache(lambda: self._totals(reads))
 
     def _totals(self, reads: list[Read | None]) -> list[Floats]:
-        """Force and torque of each body, over the planes of all slabs; collective."""
+        """Force and torque of each body, over the planes of all slabs; collective.
+
+        The states of the first slab count: processors of other types may round them otherwise.
+        """
         own = [read() for read in reads if read]
-        parts = self._exchanger.allgather(own)
+        states = [path.at(path.last).packed() for path in self.paths]
+        parts = self._exchanger.allgather([*own, *states])
         found = []
+        for path, state in zip(self.paths, parts[0][len(own) :], strict=True):
+            path.agree(State.unpacked(state))
         for k in range(len(own)):
             planes = parts[0][k]
             for part in parts[1:]:

@@ -1,5 +1,6 @@
 """Bodies that move freely: momentum, stability, symmetry, added mass, springs, layouts, slabs."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -109,6 +110,24 @@ def test_layouts_and_slabs():
         assert np.array(found[layout][0]) == pytest.approx(np.array(found["ab"][0]), abs=1e-12)
         for name, values in found[layout][1].items():
             assert np.abs(values - found["ab"][1][name]).max() < 1e-12, (layout, name)
+
+
+def test_slabs_agree_on_states():
+    """A processor of another type may round otherwise: the states of the first slab count."""
+    body = free("disc", ball([8.7, 6.4], 2.6), velocity=[0.05, -0.03], gravity=1e-4)
+    cluster = Cluster(fluid("D2Q9", [16, 12], body), 2).start().run(2)
+    states(cluster)
+    (path,) = cluster.solvers[1].moving.free.paths
+    other = path.at(path.last)
+    path.agree(replace(other, centre=other.centre + 1e-12))
+    cluster.run(1)
+
+    def known() -> list:
+        return [s.moving.free.paths[0].at(3).packed() for s in cluster.solvers]
+
+    assert not np.array_equal(*known())
+    states(cluster)
+    assert np.array_equal(*known())
 
 
 def test_a_body_at_a_wall_uses_its_incoming_populations():

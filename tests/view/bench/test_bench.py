@@ -1,4 +1,7 @@
-"""`mpilbm bench`: figures that agree with each other, boxes, and what it says of bad input."""
+"""`mpilbm bench`: figures that agree with each other, boxes, and what it says of bad input.
+
+More than 20 s: each figure takes some passes over a box, and some are those of new processes.
+"""
 
 import errno
 import json

@@ -27,11 +27,13 @@ from mpilbm.physics.collisions import Collision
 from mpilbm.physics.couplings import Coupling
 from mpilbm.physics.forcing import Forcing
 from mpilbm.physics.lattices import Lattice
+from mpilbm.physics.motions import moving
 from mpilbm.physics.sampled import Sampled
 from mpilbm.physics.scalars.boundaries import ScalarBoundary
 from mpilbm.physics.scalars.collisions import ScalarCollision
 from mpilbm.physics.sloped import Sloped, of_interfaces, of_scalar
 from mpilbm.physics.sponges import Sponge
+from mpilbm.solids.moving_bodies import FIELDS_OF_BODIES
 
 
 class Scalar(Parameters):
@@ -185,12 +187,13 @@ class Case(BoundedLattice):
     def needs(self) -> Needs:
         """What the outputs need from kernels and geometry."""
         outputs = self.outputs
+        measured = [output for output in outputs if output.bodies(self)]
         weighed = tuple(sorted({k for output in outputs for k in output.bodies(self)}))
         return Needs(
             weighed=weighed,
             framed=any(any(map(any, frame)) for k, frame in enumerate(self.frames) if k in weighed),
-            split=any(output.splits for output in outputs),
-            by_cell=any(output.by_cell for output in outputs),
+            split=any(output.splits for output in measured),
+            by_cell=any(output.by_cell for output in measured),
             sampled=any(output.samples_flow for output in outputs),
             roles=frozenset(name for output in outputs for name in output.kernels(self)),
             transported=tuple(sorted({k for output in outputs for k in output.scalars(self)})),
@@ -234,12 +237,15 @@ class Case(BoundedLattice):
 
     @property
     def own_fields(self) -> tuple[str, ...]:
-        """The fields besides those of any flow: those of a coupling, or scalars and the pressure.
+        """The fields besides those of any flow: those of a coupling, or scalars and the pressure;
+        those of moving bodies.
 
         The pressure of one fluid is p = cs2 (rho - rho_0), the static pressure relative to that at
         the density rho_0 = 1; a coupling that defines a pressure has its own.
         """
-        return self.coupling.outputs(self) if self.coupling else (*self.labels, "pressure")
+        if self.coupling:
+            return self.coupling.outputs(self)
+        return (*self.labels, "pressure", *(FIELDS_OF_BODIES if moving(self) else ()))
 
     @property
     def sloped(self) -> tuple[Sloped, ...]:

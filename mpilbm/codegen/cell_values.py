@@ -119,6 +119,14 @@ class CellBody:
         place = kernel.address(self.grid, Place(0, HERE))
         return f"{array}[{place}]"
 
+    def shown(self, kernel: KernelValues) -> list[Expression]:
+        """What outputs show of the moving body in the kernel's cell: the share, 1 + its number in
+        the case. Both are 0 without one.
+        """
+        stored, number = share_text(self._number(kernel, SHARE)), self.number(kernel)
+        share = kernel.load("moving_share", f"({number} ? {stored} : R(0))")
+        return [share, kernel.load("body_number", f"(real){self._row(kernel)}[BODY_NUMBER]")]
+
     def velocity(self, kernel: KernelValues, lattice: Lattice) -> list[Expression]:
         """The velocity of the body in the kernel's cell: u + spin x (x - centre)."""
         axes = "xyz"[: lattice.D]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+from mpilbm.codegen.diagnostics import Diagnostics
 from mpilbm.codegen.forces import CellForceText
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FluidKernels
@@ -25,7 +26,7 @@ from mpilbm.codegen.program import (
 from mpilbm.layouts import HERE
 from mpilbm.model.expressions import Expression
 from mpilbm.solids.distance_field import BAND, SPACING
-from mpilbm.solids.moving_bodies import PLACES, WIDTH
+from mpilbm.solids.moving_bodies import FIELDS_OF_BODIES, PLACES, WIDTH
 from mpilbm.solids.shares import SMALL, WHOLE
 
 AROUND = """\
@@ -118,6 +119,27 @@ def moving_text() -> str:
     lines = [f"#define {name} {value}" for name, value in defined.items()]
     text = Path(__file__).with_name("moving_bodies.h").read_text("utf-8")
     return "\n".join(lines) + "\n" + text
+
+
+class MovingDiagnostics(Diagnostics):
+    """The diagnostic kernels of a flow with moving bodies; FIELDS_OF_BODIES are outputs."""
+
+    @property
+    def output_count(self) -> int:
+        """The number of outputs of any flow, and of these fields."""
+        return super().output_count + len(FIELDS_OF_BODIES)
+
+    def output_text(self, k: int) -> str:
+        """The equation of output k."""
+        texts = "share of the moving body in the cell", "1 + number of this body, or 0"
+        own = k - super().output_count
+        return super().output_text(k) if own < 0 else texts[own]
+
+    def output_value(self, kernel: KernelText, k: int, parity: int) -> Expression:
+        """Output k in the cell of a kernel."""
+        own, body = k - super().output_count, self.model.body
+        assert body, "bodies that move act in cells"
+        return super().output_value(kernel, k, parity) if own < 0 else body.shown(kernel)[own]
 
 
 class MovingForceText(CellForceText):

@@ -19,6 +19,7 @@ from mpilbm.codegen.kernels import FieldKernels, FluidKernels, Options
 from mpilbm.codegen.model import Model
 from mpilbm.codegen.moving_bodies import (
     FreeForceText,
+    MovingDiagnostics,
     MovingForceText,
     clear_kernel,
     move_kernel,
@@ -107,7 +108,7 @@ def _single(case: Case) -> tuple[list[KernelText], Model]:
             cut=cut_axes(case),
         )
         kernels = FluidKernels(model, case.layout, options)
-        diagnostics = Diagnostics(kernels)
+        diagnostics = (MovingDiagnostics if moving(case) else Diagnostics)(kernels)
     texts = [*kernels.all(), *diagnostics.all(), *optional_kernels(case, diagnostics)]
     texts += window_copies(kernels) if has_windows(case) else []
     texts += [next_kernel(), clear_kernel(), move_kernel(kernels)] if moving(case) else []

@@ -25,6 +25,7 @@ from mpilbm.outputs.core.totals import Totals
 from mpilbm.parallel import Communicator, together
 from mpilbm.parallel.ranks import local_rank
 from mpilbm.parallel.slabs import Slab
+from mpilbm.solids.moving_cells import PlacedBodies
 from mpilbm.solver.step_times import Clock
 from mpilbm.storage.background import Background
 from mpilbm.storage.csv_log import Synced
@@ -197,6 +198,12 @@ class Context:
         ahead = 2 * self.background.threads
         plane_bytes = largest_plane(self.case)
         return together(self.comm, self.solver.copies, ahead, host_bytes, plane_bytes)
+
+    @property
+    def placed_bodies(self) -> PlacedBodies:
+        """The moving bodies where they are after the steps so far, the same on all ranks."""
+        moving = self.solver.moving
+        return PlacedBodies.at(moving.bodies if moving else (), self.solver.steps)
 
     @cached_property
     def totals(self) -> Totals:

@@ -88,16 +88,16 @@ def of_cells(centres: Floats, axis: Ints, side: Ints) -> Facets:
     return Facets(np.stack(corners, 1), normal)
 
 
-def of_mesh(shape: Mesh, domain: Any) -> Facets:
-    """The triangles of a mesh in the box, in 2D the lines of its section.
+def of_mesh(shape: Mesh, domain: Any, everywhere: bool = False) -> Facets:
+    """The triangles of a mesh in the box, or everywhere; in 2D the lines of its section.
 
     Surfaces that bound no solid cells (thin sheets) have a facet on each side.
     """
     D = len(domain.size)
     corners = shape.surface.corners.transpose(2, 1, 0)
     corners = _section(corners) if D == 2 else np.array(corners)
-    corners = _divided(corners[areas(corners) > 0], domain)
-    normal = _normals(corners)
+    corners = _divided(corners[areas(corners) > 0], domain, everywhere)
+    normal = normals(corners)
     if not shape.loaded.closed:
         return Facets(
             np.concatenate([corners, corners[:, ::-1]]), np.concatenate([normal, -normal])
@@ -109,14 +109,16 @@ def of_mesh(shape: Mesh, domain: Any) -> Facets:
     return Facets(corners, np.where(turned[:, None], -normal, normal))
 
 
-def _normals(corners: Floats) -> Floats:
+def normals(corners: Floats) -> Floats:
     """Unit vectors normal to the facets."""
     a = corners[:, 1] - corners[:, 0]
     if corners.shape[1] == 2:
         normal = np.stack([a[:, 1], -a[:, 0]], 1)
-    else:
+    elif corners.shape[1] == 3:
         normal = np.cross(a, corners[:, 2] - corners[:, 0])
-    return normal / np.sqrt((normal**2).sum(axis=1))[:, None]
+    else:
+        normal = np.cross(corners[:, 2] - corners[:, 0], corners[:, 3] - corners[:, 1])
+    return normal / np.maximum(np.sqrt((normal**2).sum(axis=1)), 1e-300)[:, None]
 
 
 def _section(triangles: Floats) -> Floats:
@@ -135,14 +137,15 @@ def _section(triangles: Floats) -> Floats:
     return np.stack(ends, 1)
 
 
-def _divided(corners: Floats, domain: Any) -> Floats:
-    """Facets near the box, halved along each side until no side is longer than LONGEST."""
+def _divided(corners: Floats, domain: Any, everywhere: bool) -> Floats:
+    """Facets near the box, or all, halved along each side until none is longer than LONGEST."""
     if not len(corners):
         return corners
     done = [corners[:0]]
     size, periodic = np.array(domain.size, float), np.array(domain.periodic[: len(domain.size)])
     lower, upper = corners.min(axis=(0, 1)), corners.max(axis=(0, 1))
-    clipped = ~periodic | (upper - lower >= size)  # else the body is in one piece across the face
+    # Along other axes the body is in one piece across the face.
+    clipped = (~periodic | (upper - lower >= size)) & (not everywhere)
     margin = np.where(periodic, 0, MARGIN)
     while len(corners):
         low, high = corners.min(axis=1), corners.max(axis=1)

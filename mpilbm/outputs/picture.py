@@ -28,8 +28,8 @@ from mpilbm.outputs.images import SOLID, at_nodes, field_problems
 from mpilbm.outputs.images.part import Part, cell_of, of_box
 from mpilbm.parallel import on_root
 from mpilbm.physics.lattices import AXES
-from mpilbm.physics.motions import moving
-from mpilbm.solids.moving_cells import covered
+from mpilbm.solids.moving_bodies import FIELDS_OF_BODIES
+from mpilbm.solids.moving_cells import PlacedBodies
 from mpilbm.solver.fields.point_fields import PointFields, point_bytes, point_roles
 from mpilbm.storage import whole
 
@@ -58,7 +58,8 @@ class Picture(Scheduled):
 
     field: str = Field(
         "u",
-        description="rho, u, pressure, vorticity, q_criterion, a scalar, a field of the coupling",
+        description="rho, u, pressure, vorticity, q_criterion, a scalar, a field of the coupling "
+        "or of moving bodies",
         examples=["phi"],
     )
     normal: Literal["x", "y", "z"] = Field(
@@ -210,23 +211,23 @@ class PictureWriter:
     def write(self, step: int) -> None:
         """Enqueue the values of this step; the picture is drawn when they are known. Collective."""
         self.points.prepare()
-        values = self.points.start()
+        values, placed = self.points.start(), self.context.placed_bodies
 
         def complete() -> None:
             mine = values()
             parts = self.context.comm.gather({name: mine[name] for name in self.drawing.fields})
-            on_root(self.context.comm, self._draw, step, parts)
+            on_root(self.context.comm, self._draw, step, placed, parts)
 
         self.context.samples.add(complete)
 
-    def _draw(self, step: int, parts: list[dict[str, np.ndarray]]) -> None:
+    def _draw(self, step: int, placed: PlacedBodies, parts: list[dict[str, np.ndarray]]) -> None:
         """Have a thread draw; waits for the previous picture, whose error it raises."""
         self._finish_drawing()
         self._pool = self._pool or ThreadPoolExecutor(1, "mpilbm-picture")
         names = self.drawing.fields
         gathered = {name: np.concatenate([part[name] for part in parts]) for name in names}
         values = {name: self._shaped(each) for name, each in gathered.items()}
-        self._drawn = self._pool.submit(self._save, step, values)
+        self._drawn = self._pool.submit(self._save, step, placed, values)
 
     def _finish_drawing(self) -> None:
         if self._drawn is None:
@@ -249,12 +250,11 @@ class PictureWriter:
             with suppress(DrawingFailed):
                 drawn.result()
 
-    def _save(self, step: int, values: dict[str, np.ndarray]) -> None:
+    def _save(self, step: int, placed: PlacedBodies, values: dict[str, np.ndarray]) -> None:
         assert self.solid is not None
         drawing, solid = self.drawing, self.solid
-        if moving(self.context.case):
-            cells = drawing.planes, drawing.rows, drawing.x
-            solid = solid | covered(self.context.case, step, *cells)
+        if drawing.field not in FIELDS_OF_BODIES:  # which are shown in place of the bodies
+            solid = placed.added(solid, drawing.planes, drawing.rows, drawing.x)
         content = drawing.content(step, values, solid)
         with whole(self.context.directory / f"{self.stem}_{step:09d}.png", "wb") as file:
             file.write(content)

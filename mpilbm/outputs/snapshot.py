@@ -27,6 +27,10 @@ class Snapshot(Strided):
     store are means of their neighbours, see outputs/images/__init__.py. With `stride` a block
     without fluid cells has rho = 1 and u = 0 and is solid.
 
+    With moving bodies `solid` is 1 in cells whose centre is in one of them. The field body_share is
+    the share of a cell that a moving body fills, and body the number of this [[body]] in the case,
+    from 1; both are 0 elsewhere.
+
     `snapshot.vtkhdf.series` lists the files with their times; ParaView opens it as one time series.
     With a label the names begin with `snapshot_<label>`.
 

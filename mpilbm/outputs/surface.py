@@ -1,88 +1,22 @@
 """Pressure, wall shear stress, y+ and force per area on the surfaces of bodies."""
 
-from collections.abc import Callable
-from functools import partial
-from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from mpilbm.case.case import Case
 from mpilbm.core.registry import register
-from mpilbm.core.units import PRESSURE
-from mpilbm.outputs import Context, facets
+from mpilbm.outputs import Context, Writer
 from mpilbm.outputs.core import body_problems, chosen_bodies, parts_problems
 from mpilbm.outputs.core.scheduled import Scheduled
-from mpilbm.outputs.facets import Floats, Ints, Pairs, nearest_facets
-from mpilbm.outputs.images.vtkhdf import Arrays, describe_facets, topology
-from mpilbm.parallel import on_root
-from mpilbm.parallel.slabs import Slab
-from mpilbm.physics.lattices import AXES
-from mpilbm.solids.entry_list import EntryList
+from mpilbm.outputs.facet_files import FIELDS
+from mpilbm.outputs.linked_surface import LinkedSurfaceWriter
+from mpilbm.outputs.moving_surface import FIELD, MovingSurfaceWriter
+from mpilbm.physics.motions import moving
 from mpilbm.solids.shapes.mesh import Mesh
-from mpilbm.solids.solid_cells import coordinates
-from mpilbm.solver.momentum_exchange import ByCell
-from mpilbm.storage.planes import PlaneFile
+from mpilbm.solver.fields.point_fields import point_bytes, point_roles
 
-if TYPE_CHECKING:
-    import h5py
-
-
-class LinkedCells(NamedTuple):
-    """n cells of a body each, in the order of MomentumExchange.measured.
-
-    body   int64 (n,), the number of the body
-    place  int64 (n, D), the cell in the box
-    area   float64 (n, D), the sum of 2 w_i c_i / cs2 over its links, into the fluid
-    faces  bool (n, 2 D), whether links along +x, -x, +y, … come from the body
-    """
-
-    body: Ints
-    place: Ints
-    area: Floats
-    faces: np.ndarray
-
-
-def linked_cells(case: Any, slab: Slab, lists: tuple[EntryList, ...]) -> LinkedCells:
-    """The cells of measured lists of a slab."""
-    lattice, D = case.lattice, case.dimensions
-    area = 2 * np.array(lattice.w, float)[:, None] * np.array(lattice.c) / float(lattice.cs2)
-    none = np.zeros((0, D))
-    found = [
-        LinkedCells(none[:, 0].astype(int), none.astype(int), none, np.zeros((0, 2 * D), bool))
-    ]
-    for each in lists:
-        flags = (each.links & (each.blocked | each.cut)).moving().flags()[:, : lattice.Q]
-        place = coordinates(case, slab, each.cells).T
-        body = np.array([-1 if owner.body is None else owner.body for owner in each.owners])
-        areas = lattice.volume * summed(flags, area)
-        found.append(LinkedCells(body[each.member], place, areas, flags[:, _along_axes(lattice)]))
-    return LinkedCells(*(np.concatenate(part) for part in zip(*found, strict=True)))
-
-
-def summed(flags: np.ndarray, vectors: Floats) -> Floats:
-    """For each row of flags (n, m) the sum of the vectors (m, D) whose flag is set, (n, D).
-
-    Added in the order of the vectors: the order of a product of matrices may depend on n, and so on
-    the number of ranks.
-    """
-    total = np.zeros((len(flags), vectors.shape[1]))
-    for flag, vector in zip(flags.T, vectors, strict=True):
-        total[flag] += vector
-    return total
-
-
-def _along_axes(lattice: Any) -> list[int]:
-    """Numbers of the directions +x, -x, +y, …; none on a staggered lattice."""
-    if lattice.staggered:
-        return [0] * (2 * lattice.D)
-    c = [tuple(int(v) for v in each) for each in lattice.c]
-    unit = np.eye(lattice.D, dtype=int)
-    return [c.index(tuple(int(s * v) for v in axis)) for axis in unit for s in (1, -1)]
-
-
-FIELDS = {"pressure": 1, "shear": 3, "shear_magnitude": 1, "y_plus": 1, "force": 3}  # components
 FACET_BYTES = 160  # points, connectivity and the number of the body
 
 
@@ -103,6 +37,11 @@ class Surface(Scheduled):
     2 cells, of the momentum exchange of their links with the body and of their pressure; nan where
     there are no such cells. Both are of the middle of the following step, as in `body_forces`. With
     [units] all values are in SI. See outputs/facets.py.
+
+    Of moving bodies only the pressure at the step is known. The facets move with the body:
+    triangles of a mesh, or those of a net over another shape. The pressure is extrapolated linearly
+    from points 2 cells and 1 cell above the facet. `surface_<label>.vtkhdf.series` is the time
+    series of all files.
     """
 
     body: tuple[str, ...] = Field(
@@ -112,15 +51,24 @@ class Surface(Scheduled):
         None, description="triangles or faces of cells; without it: mesh if the body is one"
     )
     fields: tuple[str, ...] = Field(
-        tuple(FIELDS), description=", ".join(FIELDS), examples=[["pressure", "shear"]]
+        tuple(FIELDS),
+        description=f"{', '.join(FIELDS)}; of moving bodies {FIELD}",
+        examples=[["pressure", "shear"]],
     )
 
-    files: ClassVar[tuple[str, ...]] = ("surface_<label>_<step>.vtkhdf",)
+    files: ClassVar[tuple[str, ...]] = (
+        "surface_<label>_<step>.vtkhdf",
+        "surface_<label>.vtkhdf.series",
+    )
     free: ClassVar[tuple[str, ...]] = ("fields",)
 
+    def moving(self, case: Case) -> tuple[int, ...]:
+        """Those of the named bodies, or of all, that move."""
+        return tuple(k for k in chosen_bodies(case, self.body) if k in moving(case))
+
     def bodies(self, case: Case) -> tuple[int, ...]:
-        """The named bodies, or all."""
-        return chosen_bodies(case, self.body)
+        """Those of the named bodies, or of all, that are at rest: their values are forces."""
+        return tuple(k for k in chosen_bodies(case, self.body) if k not in moving(case))
 
     @property
     def splits(self) -> bool:
@@ -141,6 +89,8 @@ class Surface(Scheduled):
         found += [f"fields: found '{name}'; allowed: {choice}" for name in wrong]
         if not self.fields:
             found.append(f"fields: found none; allowed: {choice}")
+        if self.moving(case):
+            found += self._moving_problems(case)
         for number in self.bodies(case):
             body = f"on: body '{case.bodies[number].label}'"
             mesh = isinstance(case.bodies[number].shape, Mesh)
@@ -152,6 +102,25 @@ class Surface(Scheduled):
                 found.append(f"{body} would have faces of cells, {lacks}; use a mesh")
         return found
 
+    def _moving_problems(self, case: Case) -> list[str]:
+        """What is not known on moving bodies, and bodies at rest in the same file."""
+        label, found = case.bodies[self.moving(case)[0]].label, []
+        if others := [case.bodies[k].label for k in self.bodies(case)]:
+            found.append(
+                f"body: '{label}' moves and '{others[0]}' does not; name bodies that move in one "
+                "output, and the others in another one"
+            )
+        wrong = [name for name in self.fields if name in FIELDS and name != FIELD]
+        if wrong and "fields" in self.model_fields_set:
+            found.append(
+                f"fields: '{wrong[0]}' is not known on body '{label}', which moves through cells "
+                f"that it fills in part; allowed: {FIELD}"
+            )
+        if self.on and not all(self.on_mesh(case, number) for number in self.moving(case)):
+            has = "the triangles of its mesh, or a net over another shape"
+            found.append(f"on: body '{label}' moves, its facets are {has}; remove on")
+        return found
+
     def on_mesh(self, case: Case, number: int) -> bool:
         """Whether a body has triangles in the file."""
         return self.on != "cells" and isinstance(case.bodies[number].shape, Mesh)
@@ -159,11 +128,29 @@ class Surface(Scheduled):
     def disk_bytes(self, case: Case, times: int) -> int:
         """For twice the area of the box around each body, or of a mask a face of each cell."""
         each = FACET_BYTES + 8 * sum(FIELDS.get(name, 0) for name in self.fields)
-        return times * each * sum(_faces(case, number) for number in self.bodies(case))
+        bodies = chosen_bodies(case, self.body)
+        return times * each * sum(_faces(case, number) for number in bodies)
 
-    def open(self, context: Context) -> "SurfaceWriter":
-        """Gathers the cells next to the bodies on rank 0; collective."""
-        return SurfaceWriter(self, context)
+    def kernels(self, case: Case) -> tuple[str, ...]:
+        """That of the pressure in cells near bodies that move."""
+        return point_roles(case, (FIELD,)) if self.moving(case) else ()
+
+    def device_bytes(self, case: Case, planes: int) -> int:
+        """The cells near bodies that move, a few of each facet."""
+        cells = 4 * sum(_faces(case, number) for number in self.moving(case))
+        return point_bytes(case, (FIELD,), cells) if cells else 0
+
+    def open(self, context: Context) -> Writer:
+        """Gathers the cells next to bodies at rest on rank 0; collective."""
+        case, stem = context.case, self.stem(context.case)
+        if numbers := self.moving(case):
+            return MovingSurfaceWriter(context, stem, numbers)
+        on_mesh = {number: self.on_mesh(case, number) for number in self.bodies(case)}
+        return LinkedSurfaceWriter(context, stem, on_mesh, self.fields)
+
+    def stem(self, case: Case) -> str:
+        """The first part of the file names."""
+        return f"{self.name}_{self.label_in(case)}"
 
 
 def _faces(case: Case, number: int) -> int:
@@ -174,157 +161,3 @@ def _faces(case: Case, number: int) -> int:
     lower, upper = (np.array(bound, float) for bound in shape.bounds())
     sides = np.clip(np.minimum(upper, size) - np.maximum(lower, 0), 1, size)
     return int(4 * (sides.prod() / sides).sum())
-
-
-class OfBody(NamedTuple):
-    """A body.
-
-    number   the number of the body
-    cells    its cells among all
-    pairs    its facets, and the pairs of both
-    nearest  see Pairs.shared
-    boxes    float64, of each pair: the number of boxes, along the axis of a pressure jump, from the
-             cell to its image beside the facet of the body in one piece
-    """
-
-    number: int
-    cells: np.ndarray
-    pairs: Pairs
-    nearest: np.ndarray
-    boxes: Floats
-
-
-class SurfaceWriter:
-    """Rank 0 receives the sums of all cells next to the bodies, and writes the files."""
-
-    def __init__(self, output: Surface, context: Context):
-        self.output, self.context, self.case = output, context, context.case
-        self.label, self._open = output.label_in(context.case), False
-        exchanged = context.solver.exchanged.links if context.solver.exchanged else None
-        assert exchanged is not None, "the case needs forces over links, see Output.bodies"
-        self.exchanged = exchanged
-        parts = context.comm.gather(linked_cells(self.case, context.slab, exchanged.measured))
-        self.of_bodies: list[OfBody] = []
-        self.datasets: Arrays = {}
-        on_root(context.comm, self._prepare, parts)
-
-    def _prepare(self, parts: list[LinkedCells]) -> None:
-        """Find the facets of all bodies and the cells next to them."""
-        cells = LinkedCells(*(np.concatenate(each) for each in zip(*parts, strict=True)))
-        order = np.lexsort((*cells.place.T, cells.body))  # the same on any number of ranks
-        for number in self.output.bodies(self.case):
-            mine = order[cells.body[order] == number]
-            self.of_bodies.append(self._of_body(number, mine, cells))
-        corners = [each.pairs.facets.corners for each in self.of_bodies]
-        units = self.case.units
-        self.datasets = topology(corners, units.cell if units else 1.0)
-        pairs = zip(corners, self.of_bodies, strict=True)
-        numbers = [np.full(len(each), of.number) for each, of in pairs]
-        self.datasets["CellData/body"] = np.concatenate(numbers).astype(np.int32)
-        normals = [_three(each.pairs.facets.normal) for each in self.of_bodies]
-        self.datasets["CellData/normal"] = np.concatenate(normals)
-
-    def _of_body(self, number: int, mine: np.ndarray, cells: LinkedCells) -> OfBody:
-        domain, places = self.case.domain, cells.place[mine] + 0.5
-        shape = self.case.bodies[number].shape
-        mesh = shape if self.output.on_mesh(self.case, number) else None
-        if isinstance(mesh, Mesh):
-            found = facets.of_mesh(shape, domain)
-        else:
-            row, face = np.nonzero(cells.faces[mine])
-            found = facets.of_cells(places[row], face // 2, 1 - 2 * (face % 2))
-        along = zip(domain.size, domain.periodic, strict=False)
-        shifts = [(-n, 0, n) if wraps else (0,) for n, wraps in along]
-        images = np.array(list(product(*shifts)), float)
-        pairs = Pairs.find(places, cells.area[mine], found, images)
-        pairs = pairs if mesh else pairs.smoothed(cells.area[mine])
-        nearest = nearest_facets(places, pairs, images)
-        return OfBody(number, mine, pairs, nearest, self._boxes(number, pairs, mesh is None))
-
-    def _boxes(self, number: int, pairs: Pairs, in_box: bool) -> Floats:
-        """`boxes` of OfBody; in_box: whether facets are in the box, not those of the shape."""
-        case = self.case
-        axes = ("xyz".index(b.where[0][0]) for b in case.boundaries if b.joins_faces)
-        axis = next(axes, None)
-        if axis is None:
-            return np.zeros(pairs.cell.size)
-        n, (seam, moved) = case.domain.size[axis], case.frames[number][axis]
-        boxes = pairs.shift[:, axis] / n
-        if in_box:
-            at = pairs.facets.centres[pairs.facet, axis]
-            boxes = boxes + (at < seam) + moved / n
-        return boxes
-
-    def write(self, step: int) -> None:
-        """Enqueue the sums of this step; the file is written when they are known. Collective."""
-        if self._open:  # keep the sums of one step only
-            self.context.samples.settle()
-        self._open, known = True, self.exchanged.start_by_cell()
-        self.context.samples.add(partial(self._complete, step, known))
-
-    def _complete(self, step: int, known: Callable[[], ByCell]) -> None:
-        """Gather the sums of all ranks, and begin the file; collective."""
-        context, self._open = self.context, False
-        parts = context.comm.gather(known())
-        name = f"surface_{self.label}_{step:09d}.vtkhdf"
-        describe = partial(self._describe, step)
-        if not context.files.in_threads:
-            with context.files.create(name, describe) as file:
-                on_root(context.comm, self._fill, file, parts)
-                file.commit()
-            return
-        job = context.background.begin(partial(context.files.create_own, name, describe))
-        fill = [] if parts is None else [partial(self._fill, job.file, parts)]
-        job.end(fill, [job.file.flush])
-
-    def _describe(self, step: int, file: "h5py.File") -> None:
-        shapes = {path: (each.shape, each.dtype) for path, each in self.datasets.items()}
-        count = len(self.datasets["CellData/body"])
-        for name in dict.fromkeys(self.output.fields):
-            shape = (count, 3) if FIELDS[name] == 3 else (count,)
-            shapes[f"CellData/{name}"] = shape, np.dtype(float)
-        describe_facets(file, self.case, step, shapes)
-
-    def _fill(self, file: PlaneFile, parts: list[ByCell]) -> None:
-        """Compute and write all datasets; on rank 0, in any thread."""
-        known = ByCell(*(np.concatenate(each) for each in zip(*parts, strict=True)))
-        bodies = self.of_bodies
-        found = [self._values(of, ByCell(*(each[of.cells] for each in known))) for of in bodies]
-        values = dict(self.datasets)
-        for name in dict.fromkeys(self.output.fields):
-            values[f"CellData/{name}"] = np.concatenate([each[name] for each in found])
-        for path, each in values.items():
-            if each.size:  # HDF5 gives an empty dataset no place
-                file.file.put(f"VTKHDF/{path}", each)
-
-    def _values(self, of: OfBody, known: ByCell) -> dict[str, Floats]:
-        """All fields on the facets of a body."""
-        D, pairs, case = self.case.dimensions, of.pairs, self.case
-        force, pressures = known.sums[:, :D], known.sums[:, -2 * D : -D]
-        cs2, n = float(case.lattice.cs2), pairs.normal
-        gauge = known.gauge[pairs.cell] - known.rho_jump[pairs.cell] * of.boxes
-        gauge = pairs.mean_of_pairs(gauge)
-        traction = pairs.traction(force - pressures)
-        shear = traction - (traction * n).sum(axis=1)[:, None] * n
-        size = np.sqrt((shear**2).sum(axis=1))
-        distance = np.maximum(pairs.mean_of_pairs(pairs.distance), 0)
-        unit = case.units.unit(PRESSURE) if case.units else 1.0
-        centres = dict(zip(AXES, pairs.facets.centres.T, strict=False))
-        nu = case.fluids[0].viscosity + case.added_viscosity(centres)
-        with np.errstate(invalid="ignore"):
-            y_plus = np.sqrt(size / (1 + gauge)) * distance / nu
-        return {
-            "pressure": unit * cs2 * gauge,
-            "shear": unit * _three(shear),
-            "shear_magnitude": unit * size,
-            "y_plus": y_plus,
-            "force": unit * _three(pairs.shared(force, of.nearest)),
-        }
-
-    def close(self) -> None:
-        """Nothing to do: `Context.background` closes files that are still being written."""
-
-
-def _three(vectors: Floats) -> Floats:
-    """Vectors with three components, the last one 0 in 2D."""
-    return np.pad(vectors, ((0, 0), (0, 3 - vectors.shape[1])))

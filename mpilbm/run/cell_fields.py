@@ -111,9 +111,18 @@ def _computed(context: Context, name: str) -> Iterator[tuple[int, int, np.ndarra
     if name != SOLID:
         solver.prepare((name,))
     for begin, end in _blocks(context, name, context.slab):
-        fields = {} if name == SOLID else solver.fields((name,), begin, end)
-        data = at_nodes(context, name, fields, begin, end)
+        if name == SOLID:
+            data = _solid(context, begin, end)
+        else:
+            data = at_nodes(context, name, solver.fields((name,), begin, end), begin, end)
         yield begin, end, data[:, 0] if context.case.dimensions == 2 else data
+
+
+def _solid(context: Context, begin: int, end: int) -> np.ndarray:
+    """True in solid cells of local planes, and in those whose centre is in a moving body."""
+    planes, solid = np.arange(begin, end), at_nodes(context, SOLID, {}, begin, end)
+    rows, x = (np.arange(n) for n in solid.shape[1:])
+    return context.placed_bodies.added(solid, context.slab.begin + planes, rows, x)
 
 
 def _blocks(context: Context, name: str, slab: Slab) -> list[tuple[int, int]]:
@@ -141,7 +150,9 @@ def on_device(context: Context, name: str) -> Any:
         kind = solver.device.kind
         raise UsageError(f"device_field: {kind} has no arrays for NumPy functions; use field()")
     if name == SOLID:
-        array = solver.device.upload(solver.solid(0, planes))
+        every_node = bool(solver.moving)  # lattices that do not store all of them refuse these
+        solid = _solid(context, 0, planes) if every_node else solver.solid(0, planes)
+        array = solver.device.upload(solid)
         return array.reshape(_stored(context, name))
     diagnostics = solver.diagnostics
     diagnostics.prepare((name,))

@@ -244,9 +244,9 @@ class Simulation:
 
         u and in 3D vorticity have their components along a last axis: (nz, ny, nx, 3), in 2D
         (ny, nx, 2). Names are those of `snapshot`: rho, u, pressure, vorticity, q_criterion,
-        scalars, the fields of the coupling, and `solid`, which is True in solid cells. `fluid`: the
-        label of a fluid, field("rho", fluid="oil") is field("rho_oil"). In solid cells rho is 1 and
-        u is 0. The values are in lattice units and in the type `precision.compute`.
+        scalars, the fields of the coupling, and `solid`: True in solid cells, where rho = 1 and
+        u = 0, and in moving bodies. `fluid`: its label, field("rho", fluid="oil") is
+        field("rho_oil"). Values are in lattice units and in the type `precision.compute`.
 
         The array is returned on rank 0, and None on the other ranks. With `local` each rank gets
         the planes of its own slab, see `planes`.

@@ -22,6 +22,7 @@ MARGIN = 2.87
 AHEAD = 128  # times of which the motion is computed together
 MOST_TIMES = 2**18  # times at which a path is computed
 PART = 2**14  # of these, computed together
+FIELDS_OF_BODIES = "body_share", "body"  # of a flow with moving bodies, see MovingDiagnostics
 
 # The numbers of a body in the array `motion`, and how many there are of each.
 #   wrap        the size of the box along periodic axes, else 0
@@ -35,10 +36,11 @@ PART = 2**14  # of these, computed together
 #   points, lower, first  the grid of distances, see DistanceField: how many points, or 0 without a
 #   grid; the first one, from the centre; its place in the array of the distances of all bodies
 #   origin, side  the box of cells around the body that its kernel computes
+#   number      1 + the number of the body in the case
 FIELDS = {
     "wrap": 3, "rotation": 9, "centre": 3, "velocity": 3, "spin": 3, "half": 3, "round": 3,
     "bounded": 3, "origin": 3, "side": 3, "radius": 1, "correction": 1, "reach_squared": 1,
-    "core_squared": 1, "points": 3, "lower": 3, "first": 1,
+    "core_squared": 1, "points": 3, "lower": 3, "first": 1, "number": 1,
 }  # fmt: skip
 WIDTH = sum(FIELDS.values())
 PLACES = dict(zip(FIELDS, np.cumsum([0, *FIELDS.values()]).tolist(), strict=False))
@@ -162,6 +164,7 @@ class MovingBody:
             "points": shape.field.counts if shape.field else [0, 0, 0],
             "lower": shape.field.lower - self.middle if shape.field else [0, 0, 0],
             "first": [self.first],
+            "number": [1 + self.number],
         }
         found = np.empty((len(times), WIDTH))
         for name, count in FIELDS.items():

@@ -1,4 +1,4 @@
-"""Bodies that move freely through the slabs of several ranks: rows and state have the same bits."""
+"""Bodies that move freely through the slabs of several ranks: all files have the same bits."""
 
 import numpy as np
 import pytest
@@ -26,6 +26,9 @@ def falling(steps):
         motion = {"name": "free", **MOTIONS[label]}
         bodies.append({"label": label, "shape": shape, "boundary": CELLS, "motion": motion})
     outputs = [OUTPUT | {"every": 3, "body": ["ball"]}, {"name": "checkpoint", "every": 10}]
+    fields = ["rho", "u", "body_share", "body"]
+    outputs += [{"name": "snapshot", "every": 20, "fields": fields}]
+    outputs += [{"name": "picture", "every": 20}, {"name": "surface", "every": 20}]
     tables = flow("D2Q9", size=[24, 20], body=bodies, output=outputs, run={"steps": steps})
     tables["domain"] = {"size": [24, 20], "periodic": [True, False]}
     tables["boundary"] = [{"name": "bounce_back", "where": ["y-", "y+"]}]
@@ -45,3 +48,11 @@ def test_ranks_and_restarts_do_not_show(mpi_tmp_path):
     for name in ("fluid/f", "free.bodies"):
         assert np.array_equal(found[name], expected[name])
     assert expected["free.bodies"][0, 1] < 10.9  # y of the ball
+    fields, pictures = (sorted(whole.glob(name)) for name in ("*.vtkhdf", "*.png"))
+    assert (len(fields), len(pictures)) == (6, 3)
+    for path in fields:
+        found, expected = (datasets(folder / path.name) for folder in (parts, whole))
+        for name in expected:
+            assert np.array_equal(found[name], expected[name]), name
+    for path in pictures:
+        assert (parts / path.name).read_bytes() == path.read_bytes()

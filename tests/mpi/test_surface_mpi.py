@@ -16,14 +16,25 @@ SPHERE = {"name": "sphere", "centre": [12.1, 5.2, -0.1], "radius": 3.2}
 
 
 @pytest.mark.parametrize("writer", ["own", "root"])
-@pytest.mark.parametrize("shape", [MESH, SPHERE], ids=["mesh", "cells"])
-def test_any_number_of_ranks_writes_the_same_bits(comm, mpi_tmp_path, shape, writer, monkeypatch):
+@pytest.mark.parametrize(
+    ("shape", "moves"),
+    [(MESH, False), (SPHERE, False), (SPHERE, True)],
+    ids=["mesh", "cells", "moving"],
+)
+def test_any_number_of_ranks_writes_the_same_bits(
+    comm, mpi_tmp_path, shape, moves, writer, monkeypatch
+):
     monkeypatch.setattr(planes, "best_writer", lambda *_: writer)
     folder = mpi_tmp_path
     if comm.rank == 0:
         write_ball(folder / "ball.stl", 2)
     comm.Barrier()
-    case = parse_case(ball_tables(shape), folder / "case.toml")
+    tables = ball_tables(shape)
+    if moves:
+        tables["domain"]["size"] = [14, 13, 12]
+        motion = {"name": "translation", "velocity": [0.05, 0, 0.08]}
+        tables["body"][0] |= {"boundary": {"name": "partially_saturated"}, "motion": motion}
+    case = parse_case(tables, folder / "case.toml")
     run(case, comm, folder / "many")
     run_on_rank_0(comm, case, folder / "one")
     if comm.rank == 0:

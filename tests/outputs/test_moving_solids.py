@@ -5,12 +5,15 @@ import numpy as np
 import pytest
 from support.body_forces import flow
 from support.cell_shares import shares
+from support.mpi_runs import datasets
 from support.runs import run_case
 from support.slabs import Cluster
 
 from mpilbm.case.case import parse_case
 from mpilbm.outputs.drawing import SOLID
-from mpilbm.solids.moving_cells import covered
+from mpilbm.parallel.ranks import world
+from mpilbm.run.simulation import Simulation
+from mpilbm.solids.moving_cells import PlacedBodies
 
 Image = pytest.importorskip("PIL.Image")
 to_rgb = pytest.importorskip("matplotlib.colors").to_rgb
@@ -39,7 +42,8 @@ def test_covered_cells_have_large_shares(shape, motion, size):
     cluster = Cluster(tables(shape, motion, size), slabs=2).start().run(40)
     found, case = shares(cluster), cluster.case
     cells = (np.arange(n) for n in case.shape)
-    solid = covered(case, 40, *cells)
+    placed = PlacedBodies.at(cluster.solvers[0].moving.bodies, 40)
+    solid = placed.added(np.zeros(case.shape, bool), *cells)
     assert solid[found > 195].all()
     assert not solid[found < 60].any()
     assert solid.sum() > 50
@@ -83,8 +87,55 @@ def grey(path):
     return (np.abs(pixels - 255 * np.array(to_rgb(SOLID))) < 2).all(axis=2)
 
 
-def test_a_body_that_moves_freely_is_not_shown_at_its_start():
-    ball = {"name": "sphere", "centre": [6, 6], "radius": 3}
-    case = tables(ball, {"name": "free", "density": 2.0}, (16, 16))
-    cells = np.arange(16), np.arange(1), np.arange(16)
-    assert not covered(parse_case(case, "test.toml"), 5, *cells).any()
+DISC = {"name": "sphere", "centre": [8.3, 9.4], "radius": 3.2}
+FALLING = {"name": "free", "density": 20.0, "velocity": [0.09, 0.05]}
+
+
+def falling(outputs=(), steps=50):
+    given = tables(DISC, FALLING, [27, 26], outputs) | {"run": {"steps": steps}}
+    return parse_case(given | {"backend": {"name": "cpu"}}, "falling.toml")
+
+
+def test_a_body_that_moves_freely_is_shown_where_it_is(tmp_path):
+    """In a program, in each file of a run, and in the picture of each of its steps."""
+    centres = {}
+
+    def check(sim):
+        solid = sim.field("solid")
+        centres[sim.step] = sim.bodies["a"].position
+        assert centre_of(solid) == pytest.approx(centres[sim.step], abs=0.4)
+        assert np.array_equal(sim.device_field("solid"), solid)
+
+    outputs = [{"name": each, "every": 5, "begin": 0} for each in ("snapshot", "picture")]
+    outputs[1] |= {"range": [0, 1]}
+    with Simulation(falling(outputs), world(), directory=tmp_path) as sim:
+        check(sim)
+        sim.run(50, call=check, every=5)
+    assert np.subtract(centres[50], centres[0]) @ [1, 1] > 3
+    for step, centre in centres.items():
+        solid = cells_of(tmp_path / f"snapshot_{step:09d}.vtkhdf")
+        assert centre_of(solid) == pytest.approx(centre, abs=0.4)
+    pictures = [grey(file) for file in sorted(tmp_path.glob("picture*.png"))]
+    moved = centre_of(pictures[-1]) - centre_of(pictures[0])
+    assert moved[0] > 20  # pixels, to the right
+    assert moved[1] < -10  # and upwards
+
+
+def centre_of(flags):
+    return np.argwhere(flags).mean(axis=0)[::-1] + 0.5
+
+
+def test_files_that_threads_write_show_the_step_of_their_name(tmp_path):
+    """Steps continue while they write; bodies on given paths and free ones."""
+    for motion in (FALLING, {"name": "translation", "velocity": [0.09, 0.05]}):
+        found = []
+        for background in (True, False):
+            output = {"name": "snapshot", "every": 1, "background": background}
+            given = tables(DISC, motion, [27, 26], [output])
+            case = parse_case(given | {"backend": {"name": "cpu"}}, "a.toml")
+            folder = tmp_path / f"{motion['name']}_{background}"
+            run_case(case, folder)
+            found.append([datasets(file) for file in sorted(folder.glob("snapshot*.vtkhdf"))])
+        for at_once, later in zip(*found, strict=True):
+            for name in at_once.keys() | later.keys():
+                assert np.array_equal(at_once[name], later[name]), name

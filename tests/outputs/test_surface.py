@@ -242,7 +242,7 @@ def test_a_staggered_lattice_has_no_faces_of_cells():
 
 ROWS_ALONE = """
 import numpy as np
-from mpilbm.outputs.surface import summed
+from mpilbm.outputs.linked_surface import summed
 random = np.random.default_rng(0)
 flags, vectors = random.random((40, 19)) < 0.4, random.normal(size=(19, 3))
 whole = summed(flags, vectors)

@@ -95,13 +95,16 @@ def _field(
 
 
 def topology(corners: list[np.ndarray], cell: float) -> Arrays:
-    """The datasets of facets with the corners (n, k, D), with equal points joined.
+    """The datasets of facets with the corners (n, k, D) of several bodies, with equal points of a
+    body joined.
 
     cell: the side of a cell in the file.
     """
     D = corners[0].shape[2] if corners else 3
-    points = np.concatenate([np.zeros((0, D)), *(each.reshape(-1, D) for each in corners)])
+    each_body = (np.insert(each.reshape(-1, D), D, k, axis=1) for k, each in enumerate(corners))
+    points = np.concatenate([np.zeros((0, D + 1)), *each_body])
     points, index = np.unique(points, axis=0, return_inverse=True)
+    points = points[:, :D]
     counts = np.concatenate([[0], *(np.full(len(each), each.shape[1]) for each in corners)])
     found: Arrays = {
         "NumberOfPoints": np.array([len(points)]),

@@ -21,8 +21,7 @@ from mpilbm.outputs.images.vtkhdf import (
     place,
 )
 from mpilbm.parallel import on_root, together
-from mpilbm.physics.motions import moving
-from mpilbm.solids.moving_cells import covered
+from mpilbm.solids.moving_cells import PlacedBodies
 from mpilbm.storage.compressed import CompressedFile, CompressedParts, Shapes
 from mpilbm.storage.partial_file import Describe
 from mpilbm.storage.planes import OwnFile, PlaneFile, PlaneFiles
@@ -145,7 +144,7 @@ class ImageWriter:
     def _start(self, add: Add, store: Store) -> None:
         """Pass the values of all blocks of this rank to `add`, to store them; collective."""
         begin, end = self.part.own_planes(self.context.slab)
-        take = partial(self._copy, store)
+        take = partial(self._copy, store, self.context.placed_bodies)
         if self.means:
             collector = self._collector(store)
             for group in self._from_others():
@@ -154,14 +153,16 @@ class ImageWriter:
         for first, after in self.values.blocks(begin, end):
             add(self.values.start(first, after), partial(take, first, after))
 
-    def _copy(self, store: Store, begin: int, end: int, arrays: Fields) -> None:
-        """Store the fields of local planes."""
+    def _copy(
+        self, store: Store, placed: PlacedBodies, begin: int, end: int, arrays: Fields
+    ) -> None:
+        """Store the fields of local planes, with the bodies as they were at this step."""
         values = self.values.values(arrays, begin, end)
         block = self.part.passed(self.context.slab, begin) - self.slab.begin
         for name in self.fields:
             store(name, block, self._shaped(name, values[name]))
         if SOLID in self.names:
-            store(SOLID, block, self._solid(begin, end))
+            store(SOLID, block, self._solid(begin, end, placed))
 
     # ---------------------------------------------------------------------------- means of blocks
 
@@ -238,19 +239,16 @@ class ImageWriter:
         first = self.part.planes.begin + self.slab.begin - self.context.slab.begin
         first, after = first + begin, first + end
         if name == SOLID:
-            return self._solid(first, after)
+            return self._solid(first, after, self.context.placed_bodies)
         arrays = self.context.solver.fields((name,), first, after)
         return self._shaped(name, self.values.field(name, arrays, first, after))
 
-    def _solid(self, begin: int, end: int) -> np.ndarray:
+    def _solid(self, begin: int, end: int, placed: PlacedBodies) -> np.ndarray:
         """1 in solid cells of local planes, and in those whose centre is in a moving body."""
-        solid, slab = self.values.solid(begin, end), self.context.slab
-        if moving(self.case):
-            planes = np.arange(slab.begin + begin, slab.begin + end)
-            rows, x = np.arange(slab.shape[1]), np.arange(slab.shape[2])
-            cells = rows[self.part.rows.cells], x[self.part.x.cells]
-            solid = solid | covered(self.case, self.context.solver.steps, planes, *cells)
-        return solid.astype(np.uint8)
+        slab, part = self.context.slab, self.part
+        planes = np.arange(slab.begin + begin, slab.begin + end)
+        cells = np.arange(part.rows.begin, part.rows.end), np.arange(part.x.begin, part.x.end)
+        return placed.added(self.values.solid(begin, end), planes, *cells).astype(np.uint8)
 
     def _shaped(self, name: str, data: np.ndarray) -> np.ndarray:
         """Blocks (n, rows, nx) of a scalar or (n, rows, nx, 3) of a vector for the file, in SI."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mpilbm.outputs.drawing import SIGNED, colours_of
+from mpilbm.solids.moving_bodies import FIELDS_OF_BODIES
 from mpilbm.view.plot.planes import AXES, Cut
 from mpilbm.view.results.snapshot import View
 
@@ -68,10 +69,14 @@ def _scalar_labels(snapshot: View) -> list[str]:
 
 
 def planes_of(snapshot: View, cuts: list[Cut], name: str) -> list[np.ma.MaskedArray]:
-    """A scalar, or the size of a vector, in planes; solid cells are masked."""
-    stored = snapshot.field(name)
+    """A scalar, or the size of a vector, in planes; solid cells are masked.
+
+    Fields of moving bodies are shown in place of these.
+    """
+    stored, shows = snapshot.field(name), name in FIELDS_OF_BODIES
     return [
-        np.ma.masked_array(cut.mean(stored, stored.ndim == 4), cut.solid(snapshot)) for cut in cuts
+        np.ma.masked_array(cut.mean(stored, stored.ndim == 4), not shows and cut.solid(snapshot))
+        for cut in cuts
     ]
 
 

@@ -28,7 +28,10 @@ def found(shape: dict, collision: dict, outlet: bool = False) -> list:
     tables = closed("D2Q9", [20, 12], faces, body=[body(MODEL, "disc", **shape)], **given)
     tables["domain"]["periodic"] = [not outlet, False]
     report = plan(parse_case(tables, "test.toml"))
-    return [each for each in report.findings if each.where == "body.disc.boundary"]
+    all_of_it = [each for each in report.findings if each.where == "body.disc.boundary"]
+    curved = [each for each in all_of_it if "curved walls add energy" in each.message]
+    assert [each.severity for each in curved] == ([] if shape is BLOCK else [SERIOUS])
+    return [each for each in all_of_it if each not in curved]
 
 
 def test_what_suits_is_not_reported():

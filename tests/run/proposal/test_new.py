@@ -92,15 +92,16 @@ def test_the_numbers_are_those_that_were_given(flow, number):
 
 @pytest.mark.parametrize("flow", [sphere, pipe])
 def test_check_accepts_a_proposal(flow):
-    """Without a finding that is more than the coarse walls, and with the proposed values kept.
+    """Without a finding that is more than coarse and curved walls, and with the values kept.
 
     2 s: `check` writes the kernels, here of the layout of CPUs; the text of `moments` takes 20 s.
     """
     flow(1e4, "--cells", "8")
     report = plan(load_case("case.toml", {"layout.name": "auto"}))
     assert report.runs
-    serious = {found.where for found in report.findings if found.severity != NOTE}
-    assert serious <= {"fluid.viscosity"}
+    above = [found for found in report.findings if found.severity != NOTE]
+    assert {found.where for found in above} <= {"fluid.viscosity", "body.body.boundary"}
+    assert all("curved" in each.message for each in above if each.where == "body.body.boundary")
     kept = {line.what: line for line in report.sections["proposal"]}
     assert kept["cell, step"].value == "as given"
     expected = "not measured" if flow is sphere else "not trustworthy"

@@ -40,6 +40,14 @@ def free_problems(case: Case) -> Iterator[str]:
             "moves freely: its distance from a mask is not known; give a shape"
         )
         return
+    sheets = [each.label for each in case.bodies if each.shape and each.shape.cuts]
+    if sheets:
+        yield (
+            f"body.{sheets[0]}.shape: has sheets (thin = true), and body "
+            f"'{next(iter(paths.values())).label}' moves freely: contacts with sheets are not "
+            "found; close the surface and remove thin, or give the motion as a path"
+        )
+        return
     with_paths = (replace(b, motion=paths.get(b.number, b.motion)) for b in bodies)
     try:
         Contacts(case, tuple(with_paths)).loads(0)
@@ -67,10 +75,7 @@ def lagging_share(body: MovingBody) -> float:
     """
     k = body.case.fluids[0].viscosity / float(body.case.lattice.cs2)
     mean = k * ((1 + k) * log((1 + k) / k) - 1)
-    shape = body.shape
-    surface = sum(1 / h for h in shape.halves if np.isfinite(h))
-    surface += len(shape.round_axes) / shape.radius if shape.radius else 0.0
-    return surface * max(0.0, 0.5 - mean)
+    return body.shape.surface_to_volume * max(0.0, 0.5 - mean)
 
 
 def drag_coefficient(Re: float, dimensions: int) -> float:

@@ -50,12 +50,6 @@ def _own_problems(case: Case) -> Iterator[str]:
         except ValueError as error:
             yield f"{key}.shape: {error}"
             continue
-        if body.motion.responds and rigid.field:
-            yield (
-                f"{key}.motion: found '{body.motion.name}', the shape moves by a field of "
-                "distances; allowed: sphere, cylinder and box; use one of these, or a given path"
-            )
-            continue
         yield from _path_problems(MovingBody(case, number, rigid, body.motion), key)
 
 

@@ -10,7 +10,8 @@
         cells         int64 (entries,): (plane * rows + row) * nx + x
         values        (entries, names)
     /free.bodies      float64 (bodies, values): the states of the bodies that move freely, see
-                      physics/rigid_body.py; only with such bodies
+                      physics/rigid_body.py; only with such bodies. Attribute: labels, the body of
+                      each row; files of earlier versions have none
 
 `<fluid>` is the label of the fluid, "fluid" if there is only one. A label contains no dot and every
 other name contains one, so that they cannot collide. In 2D rows = 1, planes = ny. The file ends
@@ -156,9 +157,10 @@ class CheckpointWriter:
         context = self.context
         describe_state(file, context.case, context.solver.state_groups, step, context.kept)
         describe_entries(file, context.solver.entry_states, small)
-        bodies = small.get(FREE_BODIES)
-        if bodies is not None:
-            dataset(file, FREE_BODIES, bodies.shape, bodies.dtype)
+        bodies, moving = small.get(FREE_BODIES), context.solver.moving
+        if bodies is not None and moving and moving.free:
+            states = dataset(file, FREE_BODIES, bodies.shape, bodies.dtype)
+            states.attrs["labels"] = moving.free.labels
 
     def _write_in_threads(self, job: Job, of_slab: SlabCopies, small: Small) -> None:
         """Threads write the planes of this rank, and read them back; rank 0 the small arrays."""

@@ -90,7 +90,9 @@ class Stencil:
 
     def centres(self, case: Case) -> Floats:
         """The centres of the cells, (m, D)."""
-        return np.stack(np.unravel_index(self.cells, case.domain.size[::-1])[::-1], axis=1) + 0.5
+        along = np.unravel_index(self.cells, case.domain.size[::-1])[::-1]
+        found: Floats = np.stack(along, axis=1) + 0.5
+        return found
 
     def at_points(self, values: Floats, known: Flags) -> Floats:
         """The values at the points, from those of the cells (m,) where they are known; else nan.

@@ -88,7 +88,8 @@ class Inertia:
     """What of a body its motion depends on.
 
     volume   V; in 2D the area; of an infinite body that of its part in the box
-    moments  (3,), of inertia of a density 1 about the axes of the shape
+    moments  (3, 3), the tensor of inertia of a density 1 about the centre, along the axes of the
+             shape
     density  of the body, rho_0 = 1
     free     (3,) bool, the directions in which the centre moves
     turns    (3,) bool, the axes of the box about which it turns
@@ -115,12 +116,13 @@ class Inertia:
 
     def tensor(self, rotation: Floats) -> Floats:
         """The moments of inertia of a density 1 about the axes of the box, (3, 3)."""
-        return (rotation * self.moments) @ rotation.T
+        found: Floats = rotation @ self.moments @ rotation.T
+        return found
 
     def start(self, centre: Floats, velocity: Floats, spin: Floats) -> State:
         """The state before the first step."""
         o = np.zeros(3)
-        angular = self.moments * spin
+        angular = self.moments @ spin
         turn, angle = np.array([1.0, 0, 0, 0]), np.zeros(1)
         return State(centre, turn, angle, velocity, spin, angular, o, o, o, o)
 

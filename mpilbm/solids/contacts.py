@@ -5,7 +5,10 @@ A gap is measured between the surfaces of two bodies, or of a body and a face of
 normal, see physics/motions/free.py; of two free bodies the smaller S and the larger contact count.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
+from math import isfinite, prod
 
 import numpy as np
 
@@ -13,12 +16,15 @@ from mpilbm.core.errors import BodyError
 from mpilbm.model.case import BoundedLattice
 from mpilbm.physics.boundary_capabilities import FaceFlow
 from mpilbm.solids import Floats
+from mpilbm.solids.distance_field import BAND, SPACING
 from mpilbm.solids.free_path import FreePath
+from mpilbm.solids.gaps import nearest
 from mpilbm.solids.moving_bodies import MovingBody
-from mpilbm.solids.sampled_shape import Rigid
-from mpilbm.solids.shapes import ShapeInBox
+from mpilbm.solids.periodic_images import ShapeInBox
+from mpilbm.solids.sampled_shape import Rigid, sampled
+from mpilbm.solids.shapes import Shape
 
-SLOPE = 1e-4  # cells, of differences of distances
+SAMPLED = 2**20  # points of the field of distances of a body at rest, at most: seconds of a core
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,15 +36,6 @@ class Pose:
     centre: Floats
     rotation: Floats
     path: FreePath | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Near:
-    """Two surfaces near each other: the gap, the unit normal towards the first one, and a point."""
-
-    gap: float
-    normal: Floats
-    point: Floats
 
 
 Loads = dict[str, tuple[Floats, Floats]]  # force and torque about the centre, by label
@@ -61,7 +58,7 @@ class Contacts:
         for body in case.bodies:
             if body.motion is not None or body.shape is None:
                 continue
-            if rigid := body.shape.rigid(case.dimensions):
+            if rigid := _rigid_at_rest(body.shape, case.domain.size):
                 self._poses.append(Pose(body.label, rigid, rigid.middle, np.eye(3)))
             else:
                 self._others.append((body.label, body.shape.in_box(case.domain)))
@@ -94,22 +91,23 @@ class Contacts:
 
     def _faces(self, pose: Pose, t: int, found: Loads) -> None:
         assert pose.path
-        (below, above), contact = pose.shape.extent(pose.rotation), pose.path.motion.contact
+        contact = pose.path.motion.contact
         for a in range(self._D):
             if self._periods[a] > 0 or a in pose.shape.endless:
                 continue
             for sign in (1, -1):
-                lower, upper = pose.centre[a] - below[a], self._size[a] - pose.centre[a] - above[a]
-                gap, face = float(lower if sign > 0 else upper), f"{'xyz'[a]}{'-+'[sign < 0]}"
-                opening = face in self._open
+                face, normal = f"{'xyz'[a]}{'-+'[sign < 0]}", np.zeros(3)
+                normal[a], opening = sign, face in self._open
+                away = pose.centre[a] if sign > 0 else self._size[a] - pose.centre[a]
+                if away - pose.shape.reach > contact:
+                    continue
+                below, point = pose.shape.furthest(-normal @ pose.rotation)
+                gap = float(away - below)
                 if not gap > 0:
                     raise self._ends(pose, t, face, opening)
                 if gap < contact and not opening:
-                    normal = np.zeros(3)
-                    normal[a] = sign
-                    arm = support(pose, -normal)
                     force = pose.path.strength * (1 - gap / contact) ** 2 * normal
-                    _add(found, pose, force, arm)
+                    _add(found, pose, force, pose.rotation @ point)
 
     def _ends(self, pose: Pose, t: int, face: str, opening: bool) -> BodyError:
         """The error of a body at a face."""
@@ -132,14 +130,15 @@ class Contacts:
     def _pair(self, one: Pose, two: Pose, t: int, found: Loads) -> None:
         paths = [each.path for each in (one, two) if each.path]
         contact = max(path.motion.contact for path in paths)
-        offset = self._offset(one, two)
-        if np.linalg.norm(offset) - one.shape.reach - two.shape.reach > contact:
-            return
-        near = nearest(one, two, offset, tuple(int(n) for n in self._size))
-        if not near.gap > 0:
-            free, other = (one, two) if one.path else (two, one)
-            raise self._touches(free, t, f"touches body '{other.label}'")
-        if near.gap < contact:
+        if one.shape.field and two.shape.field:
+            contact = min(contact, BAND)  # larger gaps between fields are not known
+        for offset in self._offsets(one, two, contact):
+            near = nearest(one, two, offset, tuple(int(n) for n in self._size), contact)
+            if near is None:
+                continue
+            if not near.gap > 0:
+                free, other = (one, two) if one.path else (two, one)
+                raise self._touches(free, t, f"touches body '{other.label}'")
             strength = min(path.strength for path in paths)
             force = strength * (1 - near.gap / contact) ** 2 * near.normal
             if one.path:
@@ -147,14 +146,20 @@ class Contacts:
             if two.path:
                 _add(found, two, -force, near.point + offset)
 
-    def _offset(self, one: Pose, two: Pose) -> Floats:
-        """From the centre of the second body to that of the first, of the nearest images."""
-        r = one.centre - two.centre
-        periods = np.where(self._periods > 0, self._periods, np.inf)
-        r = r - np.where(self._periods > 0, np.round(r / periods) * self._periods, 0)
-        for a in {*one.shape.endless, *two.shape.endless, *range(self._D, 3)}:
-            r[a] = 0.0
-        return r
+    def _offsets(self, one: Pose, two: Pose, contact: float) -> Iterator[Floats]:
+        """From the centre of the second body to that of the first, of all images near enough.
+
+        Along a periodic axis a long body may be near two images of another one.
+        """
+        r, most = one.centre - two.centre, one.shape.reach + two.shape.reach + contact
+        periods, whole = self._periods, {*one.shape.endless, *two.shape.endless}
+        r = r - np.where(periods > 0, np.round(r / np.where(periods > 0, periods, 1)) * periods, 0)
+        r[[a in whole or a >= self._D for a in range(3)]] = 0.0
+        turns = [(0, -1, 1) if periods[a] > 0 and a not in whole else (0,) for a in range(3)]
+        for turn in product(*turns):
+            offset = r + periods * turn
+            if float(np.linalg.norm(offset)) <= most:
+                yield offset
 
     def _inside(self, pose: Pose, t: int) -> None:
         """BodyError if the surface is in a body at rest whose distance is not known."""
@@ -166,59 +171,27 @@ class Contacts:
             reach = pose.shape.reach
             if (at[:D] + reach < low).any() or (at[:D] - reach > high).any():
                 continue
-            points = pose.shape.points(tuple(int(n) for n in self._size)) @ pose.rotation.T + at
+            points = pose.shape.outline(tuple(int(n) for n in self._size)) @ pose.rotation.T + at
             points[:, wraps] %= self._periods[wraps]
             if shape.inside(*points.T[:D]).any():
                 raise self._touches(pose, t, f"touches body '{label}'")
 
 
+def _rigid_at_rest(shape: Shape, size: tuple[int, ...]) -> Rigid | None:
+    """The surface of a body at rest; None without formulas if it is infinite, large or a scan."""
+    if rigid := shape.rigid(len(size)):
+        return rigid
+    if not shape.has_surface:
+        return None
+    sides = [b - a for a, b in zip(*shape.bounds(), strict=True)]
+    if not all(isfinite(side) for side in sides) or prod(sides) > SAMPLED * SPACING ** len(size):
+        return None
+    try:
+        return sampled(shape, size)
+    except ValueError:  # no point of the field is in it
+        return None
+
+
 def _add(found: Loads, pose: Pose, force: Floats, arm: Floats) -> None:
     F, T = found.get(pose.label, (np.zeros(3), np.zeros(3)))
     found[pose.label] = F + force, T + np.cross(arm, force)
-
-
-def support(pose: Pose, direction: Floats) -> Floats:
-    """The point of a shape that is furthest in a direction, from the centre, (3,)."""
-    n, q = pose.rotation.T @ direction, np.zeros(3)
-    n[np.abs(n) < SLOPE] = 0.0
-    for a, half in enumerate(pose.shape.halves):
-        if np.isfinite(half):
-            q[a] += np.sign(n[a]) * half
-    axes = list(pose.shape.round_axes)
-    across = float(np.linalg.norm(n[axes])) if axes else 0.0
-    if across > 0:
-        q[axes] += pose.shape.radius * n[axes] / across
-    found: Floats = pose.rotation @ q
-    return found
-
-
-def nearest(one: Pose, two: Pose, offset: Floats, size: tuple[int, ...]) -> Near:
-    """The gap between two bodies; `point` and `offset` from the centres of the first and second.
-
-    Exact outside of bodies of which one is round, else from points on their surfaces.
-    """
-    if one.shape.is_round:
-        gap, normal = _distance(two, offset)
-        return Near(gap - one.shape.radius, normal, -one.shape.radius * normal)
-    if two.shape.is_round:
-        gap, normal = _distance(one, -offset)
-        point = two.shape.radius * normal * -1 - offset
-        return Near(gap - two.shape.radius, -normal, point)
-    found = []
-    for a, b, r, sign in ((one, two, offset, 1), (two, one, -offset, -1)):
-        points = a.shape.points(size) @ a.rotation.T
-        k = int(np.argmin(b.shape.distance((points + r) @ b.rotation)))
-        gap, normal = _distance(b, points[k] + r)
-        point = points[k] if sign > 0 else points[k] - offset
-        found.append(Near(gap, sign * normal, point))
-    return min(found, key=lambda near: near.gap)
-
-
-def _distance(pose: Pose, r: Floats) -> tuple[float, Floats]:
-    """The distance of a place, from the centre of a body, from its surface; and its gradient."""
-    q = pose.rotation.T @ r
-    around = q + SLOPE * np.concatenate([np.zeros((1, 3)), np.eye(3), -np.eye(3)])
-    values = pose.shape.distance(around)
-    slope = pose.rotation @ (values[1:4] - values[4:7])
-    length = float(np.linalg.norm(slope))
-    return float(values[0]), slope / length if length > 0 else slope

@@ -31,7 +31,7 @@ class FreePath:
         size: tuple[int, ...],
     ):
         self.label, self.motion, self.D = label, motion, case.dimensions
-        self.volume, moments = shape.volume(size), np.diag(shape.inertia(size))
+        self.volume, moments = shape.volume(size), shape.inertia(size)
         middle = shape.middle
         self.inertia: Inertia = motion.inertia(self.volume, moments, shape.endless, self.D, middle)
         self.strength = motion.strength(self.volume, self.D)

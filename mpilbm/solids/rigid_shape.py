@@ -10,6 +10,8 @@ from mpilbm.solids import Floats
 
 NONE = (inf, inf, inf)
 DEPTHS = (1.0, 0.6, 0.2)  # of points within a body, as a part of their distance to the surface
+FLAT = 1e-4  # component of a direction below which it is across an axis
+SLOPE = 1e-4  # cells, of differences of distances
 RAYS, ALONG = 200, 9  # points of a surface, and places along an endless axis
 
 
@@ -84,6 +86,23 @@ class RigidShape:
         found: Floats = sides + self.radius * np.sqrt(squares)
         return found, found
 
+    def furthest(self, direction: Floats) -> tuple[float, Floats]:
+        """How far the shape extends from its centre, and the point there, (3,).
+
+        direction: (3,), a unit vector in the frame of the shape, along no endless axis. Of a face
+        or an edge across it the middle.
+        """
+        height, point = 0.0, np.zeros(3)
+        for a, half in enumerate(self.halves):
+            if isfinite(half):
+                height += abs(float(direction[a])) * half
+                point[a] = half * np.sign(direction[a]) * (abs(direction[a]) >= FLAT)
+        axes = list(self.round_axes)
+        across = float(np.sqrt((direction[axes] ** 2).sum()))
+        if across >= FLAT:
+            point[axes] += self.radius * direction[axes] / across
+        return height + self.radius * across, point
+
     @property
     def is_round(self) -> bool:
         """Whether it has no planes: a ball, a disc or an infinite cylinder."""
@@ -101,6 +120,14 @@ class RigidShape:
         outside = np.linalg.norm(np.maximum(beyond, 0), axis=-1)
         found: Floats = outside + np.minimum(beyond.max(axis=-1), 0)
         return found
+
+    def beside(self, q: Floats) -> tuple[Floats, Floats]:
+        """Distances of points from the surface, (n,), and their gradients, (n, 3); q: (n, 3)."""
+        steps = SLOPE * np.concatenate([np.zeros((1, 3)), np.eye(3), -np.eye(3)])
+        values = self.distance(q[:, None] + steps)
+        slope = values[:, 1:4] - values[:, 4:]
+        length = np.sqrt((slope**2).sum(axis=1, keepdims=True))
+        return values[:, 0], slope / np.where(length > 0, length, 1)
 
     def points(self, size: tuple[int, ...], away: float = 0.0) -> Floats:
         """Points at a distance from the surface, (n, 3), as offsets from the centre.
@@ -131,6 +158,10 @@ class RigidShape:
             found = (found + copies[:, None]).reshape(-1, 3)
         return found
 
+    def outline(self, size: tuple[int, ...]) -> Floats:
+        """Points of the surface by which gaps to other shapes are found, (n, 3), as `points`."""
+        return self.points(size)
+
     def within(self, size: tuple[int, ...]) -> Floats:
         """Points of the surface and in the body, (n, 3), likewise."""
         points = self.points(size)
@@ -142,6 +173,12 @@ class RigidShape:
         of_round = {0: 1.0, 2: pi * r**2, 3: 4 / 3 * pi * r**3}[m]
         sides = (h for a, h in enumerate(self.halves) if isfinite(h))
         return of_round * prod(2 * h for h in sides) * prod(size[a] for a in self.endless)
+
+    @property
+    def surface_to_volume(self) -> float:
+        """The area of the surface divided by the volume; in 2D the outline divided by the area."""
+        of_planes = sum(1 / h for h in self.halves if isfinite(h))
+        return of_planes + (len(self.round_axes) / self.radius if self.radius else 0.0)
 
     def inertia(self, size: tuple[int, ...]) -> Floats:
         """The tensor of inertia of a density 1 about the centre, (3, 3).

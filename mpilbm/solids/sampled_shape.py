@@ -9,8 +9,9 @@ import numpy as np
 
 from mpilbm.core.files import file_state
 from mpilbm.solids import Floats
-from mpilbm.solids.distance_field import BAND, SPACING, DistanceField
+from mpilbm.solids.distance_field import BAND, ON, SPACING, DistanceField
 from mpilbm.solids.rigid_shape import NONE, RigidShape
+from mpilbm.solids.shares import SMALL
 
 if TYPE_CHECKING:
     from mpilbm.solids.shapes import Shape
@@ -19,6 +20,9 @@ DIRECTIONS, POINTS = 200, 400  # in which the surface extends furthest; points o
 PROBED = 2**14  # points of the surface whose distance from the opposite side is computed
 STEP = 0.25  # cells between places on the way to it
 THIN_PART = 0.1  # of the surface, that is at least as thin as `thickness`
+FLAT = 0.25  # cells below the furthest point, of the part of a surface that counts as a flat one
+NEAR = 0.5  # cells from the surface, within which the field gives distances
+ROUNDS = 2  # of better nearest points
 KEPT = 64  # fields in memory
 
 
@@ -26,7 +30,7 @@ KEPT = 64  # fields in memory
 class SampledShape:
     """The body that a field of distances describes, without formulas.
 
-    Volume, centre of mass and inertia are sums of the shares of unit cells.
+    Volume, centre of mass and inertia are those of the field, see DistanceField.moments.
     """
 
     field: DistanceField
@@ -39,18 +43,15 @@ class SampledShape:
         """2 or 3."""
         return self.field.dimensions
 
-    @cached_property
+    @property
     def middle(self) -> Floats:
         """The centre of mass, (3,)."""
-        points, share = self.field.cells
-        found: Floats = (points * share).sum(axis=1) / share.sum()
-        return found
+        return self.field.moments[1]
 
     @cached_property
     def reach(self) -> float:
         """The largest distance of a point from the centre."""
-        points = self.field.surface[0] - self.middle[:, None]
-        return float(np.sqrt((points**2).sum(axis=0)).max())
+        return float(np.sqrt((self._outline**2).sum(axis=1)).max())
 
     @cached_property
     def thickness(self) -> float:
@@ -66,6 +67,14 @@ class SampledShape:
             outside = self.field.at(points - depth * normal)[0] > 0
             found[outside] = depth
         return float(np.quantile(found, THIN_PART, method="lower"))
+
+    @cached_property
+    def _outline(self) -> Floats:
+        return (self.field.surface[0] - self.middle[:, None]).T
+
+    def outline(self, size: tuple[int, ...]) -> Floats:
+        """Points of the surface, one for each cell that it cuts, (n, 3), from the centre."""
+        return self._outline
 
     @cached_property
     def corners(self) -> Floats:
@@ -86,17 +95,71 @@ class SampledShape:
         turned = rotation @ self.corners.T
         return -turned.min(axis=-1), turned.max(axis=-1)
 
+    def furthest(self, direction: Floats) -> tuple[float, Floats]:
+        """How far the shape extends from its centre, and the point there, (3,).
+
+        direction: (3,), a unit vector in the frame of the shape. The point is a mean of the points
+        of the surface that are at most FLAT cells lower; the weight falls linearly with the height,
+        so it moves continuously as the shape turns.
+        """
+        points = self._outline.T
+        height = direction[0] * points[0] + direction[1] * points[1] + direction[2] * points[2]
+        top = float(height.max())
+        weight = np.maximum(0, 1 - (top - height) / FLAT)
+        return top, (weight * points).sum(axis=1) / weight.sum()
+
     def distance(self, q: Floats) -> Floats:
         """The distance of points from the surface, (...); BAND and more are bounds of it.
 
         q: (..., 3), the offset from the centre in the frame of the shape.
         """
-        points = (q + self.middle).reshape(-1, 3).T
-        field = self.field
+        return self._at(q.reshape(-1, 3))[0].reshape(q.shape[:-1])
+
+    def _at(self, q: Floats) -> tuple[Floats, Floats]:
+        """Distances (n,) as in `distance` of points (n, 3), and unit normals (n, 3)."""
+        points, field = (q + self.middle).T, self.field
         beyond = np.maximum(field.lower[:, None] - points, points - field.upper[:, None])
         away = np.sqrt((np.maximum(beyond[: self.dimensions], 0) ** 2).sum(axis=0))
-        found: Floats = field.at(points)[0] + away
-        return found.reshape(q.shape[:-1])
+        distance, gradient = field.at(points)
+        size = np.sqrt((gradient**2).sum(axis=0))
+        return distance + away, (gradient / np.maximum(size, SMALL)).T
+
+    def beside(self, q: Floats) -> tuple[Floats, Floats]:
+        """Distances of points from the surface, (n,), and normals of the surface there, (n, 3).
+
+        q: (n, 3), as in `distance`. Up to NEAR those of the field; beyond, interpolated distances
+        are too small, and the nearest point of the surface is found, from that of the outline on.
+        inf for points further away than about BAND, and for those that are certainly more than FLAT
+        further away than another one.
+        """
+        found, normals = self._at(q)
+        some = np.flatnonzero((found >= NEAR) & (found < min(BAND, found.min() + NEAR + FLAT)))
+        others = found >= NEAR
+        if some.size:
+            way = q[some] - self._nearest(q[some])
+            found[some] = np.sqrt((way**2).sum(axis=1))
+            normals[some] = way / found[some, None]
+            others[some] = False
+        found[others] = np.inf
+        return found, normals
+
+    def _nearest(self, q: Floats) -> Floats:
+        """The nearest points of the surface, (n, 3), of points q outside, (n, 3)."""
+        low, high = q.min(axis=0) - 2 * BAND, q.max(axis=0) + 2 * BAND
+        outline = self._outline
+        outline = outline[((outline >= low) & (outline <= high)).all(axis=1)]
+        first = [outline[np.argmin(((each - outline) ** 2).sum(axis=1))] for each in q]
+        x = best = np.array(first)
+        _, normal = self._at(x)
+        for _ in range(ROUNDS):
+            way = q - x
+            x = x + way - (way * normal).sum(axis=1, keepdims=True) * normal
+            distance, normal = self._at(x)
+            x = x - distance[:, None] * normal
+            distance, normal = self._at(x)
+            nearer = ((q - x) ** 2).sum(axis=1) < ((q - best) ** 2).sum(axis=1)
+            best = np.where((nearer & (np.abs(distance) < ON))[:, None], x, best)
+        return best
 
     def points(self, size: tuple[int, ...], away: float = 0.0) -> Floats:
         """Points at a distance from the surface, (n, 3), as offsets from the centre.
@@ -118,16 +181,16 @@ class SampledShape:
 
     def volume(self, size: tuple[int, ...]) -> float:
         """The volume; in 2D the area."""
-        return float(self.field.cells[1].sum())
+        return self.field.moments[0]
+
+    @cached_property
+    def surface_to_volume(self) -> float:
+        """The area of the surface divided by the volume; in 2D the outline divided by the area."""
+        return self.field.area / self.field.moments[0]
 
     def inertia(self, size: tuple[int, ...]) -> Floats:
         """The tensor of inertia of a density 1 about the centre, (3, 3)."""
-        points, share = self.field.cells
-        r = points - self.middle[:, None]
-        second = (share * r) @ r.T
-        # A share is an average over a cell, which adds its variance 1/12 along each axis.
-        axes = range(self.dimensions)
-        second[axes, axes] -= share.sum() / 12
+        second = self.field.moments[2]
         found: Floats = np.trace(second) * np.eye(3) - second
         return found
 

@@ -117,7 +117,7 @@ def _chunks(body: MovingBody) -> Chunks:
 class FreeBodies:
     """The free bodies among the moving bodies of a slab.
 
-    All methods but `paths` are collective: all ranks call them at the same steps.
+    All methods but `paths` and `labels` are collective: all ranks call them at the same steps.
     """
 
     def __init__(
@@ -143,6 +143,11 @@ class FreeBodies:
     def paths(self) -> list[FreePath]:
         """The path of each free body."""
         return [b.motion for b in self._bodies if isinstance(b.motion, FreePath)]
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels of these bodies."""
+        return [path.label for path in self.paths]
 
     @property
     def last(self) -> int:
@@ -201,7 +206,7 @@ class FreeBodies:
         return np.concatenate([state.force[:D], state.torque[0 if D == 3 else 2 :]])
 
     def states(self, t: int) -> Floats:
-        """The numbers of all free bodies after t steps, (bodies, WIDTH)."""
+        """The numbers of all free bodies after t steps, (bodies, WIDTH), as `labels`."""
         self.take()
         return np.stack([path.at(t).packed() for path in self.paths])
 

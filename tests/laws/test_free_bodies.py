@@ -48,8 +48,13 @@ def momentum(cluster: Cluster) -> np.ndarray:
     return np.einsum("ia,pirx->a", c, found)
 
 
+def seed(centre, radii) -> dict:
+    return {"name": "tilted_ellipsoid", "centre": centre, "radii": radii, "rotate": [0, 0, 40]}
+
+
+@pytest.mark.parametrize("by_field", [False, True])
 @pytest.mark.parametrize("lattice", ["D2Q9", "D3Q19"])
-def test_the_momentum_of_fluid_and_body(lattice):
+def test_the_momentum_of_fluid_and_body(lattice, by_field):
     """P = sum of rho u + (m - V) U + F + V dU of the last step gains weight and force, to 1e-13.
 
     The cells of the body are among those of the sum. F and V dU, which the body has yet to gain,
@@ -58,7 +63,9 @@ def test_the_momentum_of_fluid_and_body(lattice):
     D = 2 if lattice == "D2Q9" else 3
     size, g, G = [14, 13, 12][:D], np.array([1e-4, -3e-4, 2e-4][:D]), np.array(FORCE[:D])
     motion = {"gravity": g.tolist(), "velocity": [0.03, 0.01, -0.02][:D]}
-    body = free("a", ball([6.7, 6.4, 6.1][:D], 2.8), **motion)
+    centre = [6.7, 6.4, 6.1][:D]
+    shape = seed(centre, [3.1, 2.4, 2.2][:D]) if by_field else ball(centre, 2.8)
+    body = free("a", shape, **motion)
     cluster = Cluster(fluid(lattice, size, body, force=FORCE[:D], layout={"name": "aa"})).start()
     (solver,) = cluster.solvers
     V = solver.moving.free.paths[0].volume

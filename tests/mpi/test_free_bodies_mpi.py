@@ -13,10 +13,17 @@ CELLS = {"name": "partially_saturated"}
 SHAPES = {
     "ball": {"name": "sphere", "centre": [6.7, 13.4], "radius": 2.6},
     "bar": {"name": "box", "lower": [14.0, 6.1], "upper": [18.2, 9.0]},
+    "seed": {
+        "name": "tilted_ellipsoid",
+        "centre": [16.1, 15.2],
+        "radii": [3.6, 2.1],
+        "rotate": [0, 0, 20],
+    },
 }
 MOTIONS = {
     "ball": {"density": 3.0, "gravity": 2e-3, "velocity": [0.03, -0.05]},
     "bar": {"density": 0.7, "gravity": 2e-3, "rate": 0.02, "spring": [1e-3, 0]},
+    "seed": {"density": 2.0, "gravity": 2e-3},
 }
 
 

@@ -1,5 +1,8 @@
 """Bodies that move freely: rows of their files, restarts, the Python object, contacts."""
 
+import zlib
+
+import h5py
 import numpy as np
 import pytest
 from support.body_forces import OUTPUT, flow, rows
@@ -7,6 +10,7 @@ from support.mpi_runs import datasets
 
 from mpilbm.case.case import parse_case
 from mpilbm.core.errors import BodyError, CaseError
+from mpilbm.core.files.file_digest import Extent, trailer
 from mpilbm.parallel.ranks import world
 from mpilbm.run.run import run
 from mpilbm.run.simulation import Simulation
@@ -146,8 +150,47 @@ def test_other_bodies_in_a_checkpoint(tmp_path):
     run(case(), world(), tmp_path / "run")
     goes = {"name": "translation", "velocity": [0, 0]}
     body = {"label": "ball", "shape": DISC, "boundary": CELLS, "motion": goes}
-    with pytest.raises(CaseError, match="has free bodies = 1, the case 0"):
+    with pytest.raises(CaseError, match=r"has free bodies = \['ball'\], the case \[\]; .* labels"):
         run(case(steps=14, body=[body]), world(), tmp_path / "run", restart="auto")
+
+
+def pair(steps: int, *order: int, labels=("one", "two")):
+    """Two discs that fall; `order`: which one is the first and the second in the case."""
+    motions = [{"density": 1.5, "rate": 0.01}, {"density": 3.0}]
+    bodies = []
+    for label, at, motion in zip(labels, ([6.3, 14.4], [16.2, 12.1]), motions, strict=True):
+        motion = {"name": "free", "gravity": 1e-3} | motion
+        shape = DISC | {"centre": at}
+        bodies.append({"label": label, "shape": shape, "boundary": CELLS, "motion": motion})
+    return case(steps=steps, body=[bodies[k] for k in order])
+
+
+def test_exchanged_bodies_keep_their_states(tmp_path):
+    """A checkpoint names its bodies: their order in the case may change, their labels may not."""
+    for folder, order in (("same", (0, 1)), ("other", (1, 0))):
+        run(pair(7, 0, 1), world(), tmp_path / folder)
+        run(pair(12, *order), world(), tmp_path / folder, restart="auto")
+    same, other = (
+        datasets(tmp_path / folder / "checkpoint_000000012.h5") for folder in ("same", "other")
+    )
+    assert np.array_equal(same["free.bodies"], other["free.bodies"][::-1])
+    assert np.array_equal(same["fluid/f"], other["fluid/f"])
+    with pytest.raises(CaseError, match=r"\['one', 'two'\], the case \['one', 'three'\]"):
+        run(pair(14, 0, 1, labels=("one", "three")), world(), tmp_path / "same", restart="auto")
+
+
+def test_checkpoints_without_labels(tmp_path):
+    """Those of earlier versions: the bodies are in the order of the case."""
+    run(pair(4, 0, 1), world(), tmp_path / "run")
+    path = tmp_path / "run" / "checkpoint_000000004.h5"
+    with h5py.File(path, "r+") as file:
+        del file["free.bodies"].attrs["labels"]  # and the digest at the end
+    content = path.read_bytes()
+    extent, crc = Extent(0, 1, len(content)), np.array([zlib.crc32(content)])
+    path.write_bytes(content + trailer([extent], crc))
+    run(pair(12, 0, 1), world(), tmp_path / "run", restart="auto")
+    run(pair(12, 0, 1), world(), tmp_path / "whole")
+    assert _state(tmp_path / "run") == _state(tmp_path / "whole")
 
 
 def test_a_replay_restores_the_bodies():

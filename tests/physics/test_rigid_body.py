@@ -7,7 +7,7 @@ from mpilbm.core.registry import make
 from mpilbm.physics.rigid_body import WIDTH, State, rotation_of, turned_by
 
 ZERO = np.zeros(3)
-MOMENTS = np.array([8.5, 18.25, 22.25])
+MOMENTS = np.diag([8.5, 18.25, 22.25])
 CENTRE = np.array([5.0, 6.0, 7.0])
 
 
@@ -33,6 +33,21 @@ def test_a_body_that_tumbles_keeps_energy_and_angular_momentum():
         assert tumbled > 0.5 * rate
     assert errors[0] < 2e-3
     assert errors[1] < 0.35 * errors[0]
+
+
+def test_axes_of_the_shape_need_not_be_principal():
+    """A shape whose tensor is not diagonal turns as the same shape along its principal axes."""
+    R = rotation_of(turned_by(np.array([0.4, -0.7, 1.1]), np.array([1.0, 0, 0, 0])))
+    spin = np.array([0.02, -0.01, 0.03])
+    found = []
+    for moments, rate in ((MOMENTS, spin), (R @ MOMENTS @ R.T, R @ spin)):
+        inertia, state = start(moments=moments, rate=rate.tolist())
+        for _ in range(50):
+            state = inertia_free(inertia.advanced(state, ZERO, ZERO))
+        found.append(state)
+    assert found[1].spin == pytest.approx(R @ found[0].spin, abs=1e-13)
+    assert found[1].rotation == pytest.approx(R @ found[0].rotation @ R.T, abs=1e-12)
+    assert np.abs(found[0].spin - spin).max() > 1e-3
 
 
 def inertia_free(state: State) -> State:

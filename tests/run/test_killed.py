@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 
 import h5py
 import numpy as np
@@ -150,3 +151,72 @@ def test_a_restart_leaves_the_files_of_a_run_that_was_not_killed(killed, whole):
             assert h5py.is_hdf5(found[name]), name
             mine, other = numbers(found[name]), numbers(expected[name])
             assert all(np.array_equal(mine[key], other[key]) for key in other), name
+
+
+FALLING = """
+[lattice]
+name = "D2Q9"
+
+[domain]
+size = [24, 40]
+periodic = [true, false]
+
+[fluid]
+viscosity = 0.1
+
+[[boundary]]
+name = "bounce_back"
+where = ["y-", "y+"]
+
+[[body]]
+label = "seed"
+shape = {name = "tilted_ellipsoid", centre = [11.3, 30.2], radii = [5, 3], rotate = [0, 0, 30]}
+boundary = {name = "partially_saturated"}
+motion = {name = "free", density = 1.5, gravity = 5e-4}
+
+[backend]
+name = "cpu"
+
+[run]
+steps = 240
+
+[[output]]
+name = "body_forces"
+every = 10
+
+[[output]]
+name = "checkpoint"
+every = 20
+"""
+
+
+def test_a_body_that_moves_freely_continues_after_a_kill(tmp_path):
+    """A run that is killed after its second checkpoint gives the bits of a whole run."""
+    case = tmp_path / "falling.toml"
+    case.write_text(FALLING)
+    start = f"from mpilbm.backends.cpu import compiler; compiler.FLAGS = {compiler.FLAGS!r}; "
+    start += "from mpilbm.cli import main; main()"
+    environment = os.environ | {
+        "MPILBM_CACHE_DIR": str(cache.directory()),
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+
+    def begun(folder, *options):
+        command = ["run", str(case), "--output", str(tmp_path / folder), *options]
+        run = [sys.executable, "-c", start, *command]
+        return subprocess.Popen(run, env=environment, stdout=subprocess.DEVNULL)
+
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    assert begun("whole").wait(200) == 0
+    with begun("parts") as process:
+        while len(existing(parts)) < 2 and process.poll() is None:
+            time.sleep(0.002)
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+    assert existing(parts)[-1][0] < 240
+    assert begun("parts", "--restart", "auto").wait(200) == 0
+    text = (whole / "forces_seed.csv").read_text()
+    assert (parts / "forces_seed.csv").read_text() == text
+    expected, found = (numbers(each / "checkpoint_000000240.h5") for each in (whole, parts))
+    assert all(np.array_equal(found[key], expected[key]) for key in expected)
+    assert expected["free.bodies"][0, 1] < 30  # it fell

@@ -4,6 +4,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.spatial import cKDTree
+from scipy.spatial.transform import Rotation
 from support.surfaces import write_ball
 
 from mpilbm.core.registry import make, names
@@ -31,6 +33,10 @@ SHAPES = {
         {"centre": [4, 5], "radius": 2, "tube": 0.7},
     ),
 }
+SHAPES["tilted_ellipsoid"] = (
+    {"centre": [2.5, 2, 6], "radii": [2.5, 1, 1.5], "rotate": [20, 0, 40]},
+    {"centre": [2.5, 2], "radii": [2.5, 1], "rotate": [0, 0, 40]},
+)
 SHAPES["mesh"] = (
     {"file": "ball.stl", "scale": 2, "at": [2.5, 2, 6]},
     {"file": "ball.stl", "scale": 2, "at": [2.5, 2]},
@@ -120,3 +126,28 @@ def test_shape_problems_name_the_key():
     assert rod.problems(deep) == ['axis is missing; give axis = "x", "y" or "z"']
     box = make("shapes", {"name": "box", "lower": [1, 2], "upper": [3, 1]})
     assert "give the smaller corner as lower" in box.problems(flat)[0]
+
+
+def test_the_distance_from_an_ellipsoid():
+    """That of the nearest of many points of the surface, also at the centre and on the axes."""
+    shape = make("shapes", {"name": "tilted_ellipsoid", "centre": [0, 0, 0], "radii": [5, 3, 1],
+                            "rotate": [10, 20, 30]})  # fmt: skip
+    axes = Rotation.from_euler("xyz", [10, 20, 30], degrees=True).as_matrix()
+    rng = np.random.default_rng(0)
+    points = rng.uniform(-7, 7, (3, 100))
+    points[:, :3] = axes @ np.diag([0, 4, 6])
+    on = rng.normal(size=(3, 100_000))
+    on = axes @ (on / np.linalg.norm(on, axis=0) * [[5], [3], [1]])
+    far, _ = cKDTree(on.T).query(points.T)
+    found = shape.signed_distance(points)
+    assert np.abs(found) == pytest.approx(far, abs=0.02)
+    assert (np.abs(found) < far + 1e-6).all()  # nearer than any point that is not the nearest
+    assert found[:3] == pytest.approx([-1, 1, 5])
+    assert np.array_equal(found < 0, shape.inside(*points))
+    assert shape.bounds()[1] == pytest.approx(on.max(axis=1), abs=0.01)
+    flat = SimpleNamespace(dimensions=2)
+    given = {"name": "tilted_ellipsoid", "centre": [1, 2], "radii": [-1, 2], "rotate": [5, 0, 0]}
+    assert make("shapes", given).problems(flat) == [
+        "radii: found -1; allowed: positive numbers",
+        "rotate: found [5.0, 0.0, 0.0]; allowed in 2D: [0, 0, degrees]",
+    ]

@@ -71,11 +71,12 @@ def moving() -> dict:
 
 
 def free() -> dict:
-    """As `moving`, with a disc and a box that move freely beside the ring."""
+    """As `moving`, with a disc, a box and the ring that move freely."""
     tables = moving()
-    disc, box, _ = tables["body"]
+    disc, box, ring = tables["body"]
     disc["motion"] = {"name": "free", "density": 0.8, "velocity": [0.03, 0.06], "rate": 0.01}
     box["motion"] = {"name": "free", "density": 4.0, "gravity": 3e-3, "rate": 0.03}
+    ring["motion"] = {"name": "free", "density": 2.0, "velocity": [0.05, -0.06], "rate": 0.02}
     return tables
 
 

@@ -54,6 +54,9 @@ OTHER_SIZE = (
 )
 
 
+OTHER_BODIES = "give the bodies that move freely their earlier labels, or start from step 0"
+
+
 class DamagedError(CaseError):
     """A checkpoint that is damaged, cannot be read, or has another format."""
 
@@ -157,10 +160,10 @@ def _check_head(path: Path, case: Case, solver: Solver) -> tuple[int, list[str]]
         _compare(path, "precision.storage", head["storage"], case.precision.storage)
         _compare(path, "precision.offset", bool(head["offset"]), case.precision.offset)
         _compare(path, "state of boundaries", kept, wanted)
-        moving = solver.moving.free if solver.moving else None
-        paths = len(moving.paths) if moving else 0
-        stored = len(file[FREE_BODIES]) if FREE_BODIES in file else 0
-        _compare(path, "free bodies", stored, paths)
+        free = solver.moving.free if solver.moving else None
+        bodies = free.labels if free else []
+        known = _labels(file, bodies)
+        _compare(path, "free bodies", sorted(known), sorted(bodies), OTHER_BODIES)
         lines = changes(head["case"], case.toml)
         for group in groups:
             stored = file[group_name(group.label)]["f"].shape[1]
@@ -173,6 +176,19 @@ def _check_head(path: Path, case: Case, solver: Solver) -> tuple[int, list[str]]
         # files of earlier versions have no tails
         _compare(path, "tails of 16-bit values", head.get("tails", ""), case.formats.tail_text)
         return int(head["step"]), lines
+
+
+def _labels(file: Any, given: Sequence[str]) -> list[str]:
+    """The labels of the free bodies in a checkpoint.
+
+    Files of earlier versions have none: then those of the case, in its order, which are `given`.
+    """
+    if FREE_BODIES not in file:
+        return []
+    states = file[FREE_BODIES]
+    count = len(states)
+    unnamed = [*given[:count], *(f"body {k}" for k in range(len(given), count))]
+    return list(states.attrs.get("labels", unnamed))
 
 
 def _conversion_line(case: Case, given: Layout) -> str:
@@ -235,8 +251,9 @@ def _read_own(path: Path, slab: Slab, solver: Solver, step: int) -> None:
             for begin, data in read_planes(dataset, slab):
                 data = convert(data)
                 solver.write_state(group.label, begin - slab.begin, data, step)
-        if solver.moving and solver.moving.free:
-            solver.moving.free.restore(step, file[FREE_BODIES][:])
+        if solver.moving and (free := solver.moving.free):
+            labels, states = _labels(file, free.labels), file[FREE_BODIES][:]
+            free.restore(step, np.stack([states[labels.index(each)] for each in free.labels]))
         for label in solver.case.labels:
             kept = file[label].attrs  # files of earlier versions have no bounds
             solver.initial.ranges[label] = float(kept.get("low", nan)), float(kept.get("high", nan))

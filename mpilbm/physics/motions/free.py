@@ -36,7 +36,8 @@ class Free(Responding):
     F and T are force and torque of the fluid around the body; in the fluid, which has rho_0 = 1,
     gravity does not act, so the weight is that of the body less that of the fluid that it
     displaces. A uniform [force] on the fluid acts on the body as on the fluid in its place: V times
-    the force is part of F. x_0 is the centre of the shape in the case.
+    the force is part of F. The body may have any finite shape. Its centre is the centre of mass,
+    and I the tensor of inertia of the shape for a density of 1; x_0 is the centre in the case.
 
     The mass is that of the body, and the inertia of the fluid inside is subtracted from the force
     on its cells as in the file of forces (see physics/rigid_body.py), so light bodies are stable:

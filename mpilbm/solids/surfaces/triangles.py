@@ -215,16 +215,7 @@ def placed(
     anchor (see `mesh`) is at `at`. In 2D, where `at` has two entries, the plane z = 0 leads
     through the anchor.
     """
-    x, y, z = (scale * vertices).T
-    for axis, angle in enumerate(rotate):
-        c, s = _turn(angle)
-        if axis == 0:
-            y, z = c * y - s * z, s * y + c * z
-        elif axis == 1:
-            z, x = c * z - s * x, s * z + c * x
-        else:
-            x, y = c * x - s * y, s * x + c * y
-    turned = np.stack([x, y, z], axis=1)
+    turned = rotated(scale * vertices, rotate)
     if anchor == "origin":
         start = np.zeros(3)
     else:
@@ -233,6 +224,20 @@ def placed(
         if anchor == "bottom":
             start[len(at) - 1] = lower[len(at) - 1]
     return turned + (np.append(at, [0.0] * (3 - len(at))) - start)
+
+
+def rotated(points: Floats, rotate: Sequence[float]) -> Floats:
+    """Points (m, 3) rotated by `rotate` degrees about x, then y, then z; exact by right angles."""
+    x, y, z = points.T
+    for axis, angle in enumerate(rotate):
+        c, s = _turn(angle)
+        if axis == 0:
+            y, z = c * y - s * z, s * y + c * z
+        elif axis == 1:
+            z, x = c * z - s * x, s * z + c * x
+        else:
+            x, y = c * x - s * y, s * x + c * y
+    return np.stack([x, y, z], axis=1)
 
 
 def _turn(angle: float) -> tuple[float, float]:

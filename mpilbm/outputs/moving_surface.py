@@ -91,8 +91,7 @@ class Stencil:
     def centres(self, case: Case) -> Floats:
         """The centres of the cells, (m, D)."""
         along = np.unravel_index(self.cells, case.domain.size[::-1])[::-1]
-        found: Floats = np.stack(along, axis=1) + 0.5
-        return found
+        return np.stack(along, axis=1).astype(np.float64) + 0.5
 
     def at_points(self, values: Floats, known: Flags) -> Floats:
         """The values at the points, from those of the cells (m,) where they are known; else nan.

@@ -2,11 +2,12 @@
 
 Without it (Debian's package tcc) they are compiled by the compiler of the package with -O0 and
 without vector instructions, in 0.5 s and more. Results do not depend on it
-(backends/test_compilers.py), and commands that tests start use the compiler and the flags of the
-package. For others: `CC="clang -Werror" pytest --kernel-flags=-O1 tests`; either leaves tcc out.
-They follow the flags of kernels in C; those that precede them are words of $CC, and of $CXX for the
-CUDA text that is compiled as C++ (see support/emulated_device.py). The full product of options
-(MPILBM_TEST_ALL) uses the flags of the package alone.
+(backends/test_compilers.py). Commands that tests start use it, too, in the units of the package;
+without it, the compiler and the flags of the package, which take 10 to 30 s for a case. For others:
+`CC="clang -Werror" pytest --kernel-flags=-O1 tests`; either leaves tcc out. They follow the flags
+of kernels in C; those that precede them are words of $CC, and of $CXX for the CUDA text that is
+compiled as C++ (see support/emulated_device.py). The full product of options (MPILBM_TEST_ALL) uses
+the flags of the package alone.
 
 A kernel text is compiled in one unit, not in the ten to fifteen of the package: each of them takes
 longer to read the definitions that all share than to compile its kernels with -O0, and other tests
@@ -51,7 +52,9 @@ def pytest_configure(config):
     compiler.FLAGS = FLAGS + tuple((DEFAULT if flags is None else flags).split())
     if not ALL:
         units.label = lambda kernel: ""
-    if not ALL and flags is None and "CC" not in os.environ and tiny_compiler.command():
+    other = flags is not None or ("CC" in os.environ and not tiny_compiler.chosen())
+    if not ALL and not other and tiny_compiler.works():
+        tiny_compiler.use_in_commands()
         tiny_compiler.use()
         compiler.FLAGS += (tiny_compiler.mark(),)
 

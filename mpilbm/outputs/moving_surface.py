@@ -13,6 +13,7 @@ from mpilbm.outputs.facet_files import FacetFiles
 from mpilbm.outputs.facets import Facets, Floats, Ints
 from mpilbm.outputs.images.vtkhdf import Arrays, topology
 from mpilbm.parallel import on_root, together
+from mpilbm.solids import Flags
 from mpilbm.solids.moving_bodies import MovingBody
 from mpilbm.solids.moving_cells import PlacedBodies
 from mpilbm.solids.shapes.mesh import Mesh
@@ -21,7 +22,7 @@ from mpilbm.solver.fields.point_fields import PointFields
 
 FIELD = "pressure"
 HEIGHTS = 1.0, 2.0  # cells above a facet at which the pressure is sampled
-ENOUGH = 0.5  # of the weights of the cells around a point, those of fluid cells
+ENOUGH = 0.5  # of the weights of the cells around a point, those of cells that are known
 
 
 def surface_of(body: MovingBody) -> Facets:
@@ -37,6 +38,21 @@ def surface_of(body: MovingBody) -> Facets:
     return Facets(corners, facets.normals(corners))
 
 
+def _falls(case: Case) -> tuple[Floats, Flags]:
+    """By how much the pressure falls over the box along each axis, and where this is not known.
+
+    Both (D,). It is the jump at the faces of a pressure_jump, and known if it is a number.
+    """
+    fall, unknown = np.zeros(case.dimensions), np.zeros(case.dimensions, bool)
+    for boundary in (each for each in case.boundaries if each.joins_faces):
+        axis, jump = "xyz".index(boundary.where[0][0]), boundary.values().get("rho_jump")
+        if isinstance(jump, int | float):
+            fall[axis] = float(case.lattice.cs2) * jump
+        else:
+            unknown[axis] = True
+    return fall, unknown
+
+
 @dataclass(frozen=True, eq=False)
 class Stencil:
     """Points at which the pressure is interpolated between the centres of cells.
@@ -44,11 +60,13 @@ class Stencil:
     cells    int64 (m,), the numbers of all cells that are used, ascending; plane after plane
     places   int64 (points, 2^D), of the cells around each point among these
     weights  float64 (points, 2^D), 0 for a cell beyond a face
+    added    float64 (points, 2^D), to the pressure of a cell beyond the faces of a pressure_jump
     """
 
     cells: Ints
     places: Ints
     weights: Floats
+    added: Floats
 
     @classmethod
     def around(cls, points: Floats, case: Case) -> "Stencil":
@@ -56,22 +74,34 @@ class Stencil:
         D, n = case.dimensions, np.array(case.domain.size)
         low = np.floor(points - 0.5).astype(np.int64)
         part = points - 0.5 - low
-        numbers, weights = [], []
+        fall, ends = _falls(case)
+        wraps = np.array(case.domain.periodic[:D]) & ~ends
+        numbers, weights, added = [], [], []
         for corner in np.ndindex(*(2,) * D):
             at = low + corner
             weight = np.where(corner, part, 1 - part).prod(axis=1)
-            beyond = ~np.array(case.domain.periodic[:D]) & ((at < 0) | (at >= n))
+            beyond = ~wraps & ((at < 0) | (at >= n))
             weights.append(np.where(beyond.any(axis=1), 0, weight))
+            added.append(-(at // n) @ fall)
             numbers.append(np.ravel_multi_index(tuple((at % n).T[::-1]), tuple(n[::-1])))
         cells, places = np.unique(np.stack(numbers, axis=1), return_inverse=True)
-        return cls(cells, places.reshape(len(points), -1), np.stack(weights, axis=1))
+        places = places.reshape(len(points), -1)
+        return cls(cells, places, np.stack(weights, axis=1), np.stack(added, axis=1))
 
-    def at_points(self, values: Floats, known: np.ndarray) -> Floats:
-        """The values at the points, from those of the cells where they are known; else nan."""
-        weights = self.weights * known[self.places]
+    def centres(self, case: Case) -> Floats:
+        """The centres of the cells, (m, D)."""
+        along = np.unravel_index(self.cells, case.domain.size[::-1])[::-1]
+        return np.stack(along, axis=1).astype(np.float64) + 0.5
+
+    def at_points(self, values: Floats, known: Flags) -> Floats:
+        """The values at the points, from those of the cells (m,) where they are known; else nan.
+
+        known: (points, 2^D), for the cells around each point.
+        """
+        weights = self.weights * known
         total = weights.sum(axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):
-            mean = (weights * values[self.places]).sum(axis=1) / total
+            mean = (weights * (values[self.places] + self.added)).sum(axis=1) / total
         return np.where(total >= ENOUGH, mean, np.nan)
 
 
@@ -160,7 +190,8 @@ class MovingSurfaceWriter:
         """Compute all datasets of the file."""
         assert self._stencil is not None
         values, solid = (np.concatenate(each) for each in zip(*parts, strict=True))
-        near, far = self._stencil.at_points(values.astype(float), ~solid).reshape(2, -1)
+        known = self._known(self._stencil, placed, ~solid)
+        near, far = self._stencil.at_points(values.astype(float), known).reshape(2, -1)
         pressure = np.where(np.isfinite(far), 2 * near - far, near)
         units, found = self.case.units, dict(self._datasets)
         points, chosen, D = found["Points"], self._chosen(placed), self.case.dimensions
@@ -174,6 +205,14 @@ class MovingSurfaceWriter:
         found["CellData/normal"] = np.concatenate(normals)
         found[f"CellData/{FIELD}"] = pressure * (units.unit(PRESSURE) if units else 1.0)
         self._values = found
+
+    def _known(self, stencil: Stencil, placed: PlacedBodies, fluid: Flags) -> Flags:
+        """Where cells around points are fluid, and not within a moving body but the point's own."""
+        holder = placed.holders(stencil.centres(self.case))[stencil.places]
+        counts = [len(each.normal) for each in self._facets]
+        own = np.tile(np.repeat(self._chosen(placed), counts), len(HEIGHTS))[:, None]
+        known: Flags = fluid[stencil.places] & ((holder < 0) | (holder == own))
+        return known
 
     def close(self) -> None:
         """Nothing to do: `Context.background` closes files that are still being written."""

@@ -24,6 +24,8 @@ from mpilbm.outputs.core.tables import Series, TableWriter
 from mpilbm.outputs.images import COMPONENTS, field_problems
 from mpilbm.parallel import on_root, together
 from mpilbm.physics.lattices import AXES
+from mpilbm.physics.motions import moving
+from mpilbm.solids.moving_bodies import FIELDS_OF_BODIES
 from mpilbm.solver.fields.point_fields import PointFields, point_bytes, point_roles
 from mpilbm.storage.csv_log import Rows
 
@@ -65,7 +67,8 @@ class Probe(Scheduled):
     )
     fields: tuple[str, ...] = Field(
         ("rho", "u"),
-        description="rho, u, pressure, vorticity, q_criterion, scalars, and fields of the coupling",
+        description="rho, u, pressure, vorticity, q_criterion, scalars, and fields of the "
+        "coupling or of moving bodies",
         examples=[["u"]],
     )
     interpolation: Literal["nearest", "linear"] = Field(
@@ -97,6 +100,10 @@ class Probe(Scheduled):
     def problems(self, case: Case) -> list[str]:
         """Unknown fields, and points that are missing, outside the box, or too many."""
         found = super().problems(case) + field_problems(self.fields, case)
+        share, number = FIELDS_OF_BODIES
+        if self.interpolation == "linear" and number in self.fields and moving(case):
+            hint = f"use '{share}', or interpolation = 'nearest'"
+            found.append(f"fields: '{number}' has no values between cells; {hint}")
         if (self.points is None) == (self.file is None):
             return [*found, "points: give either points or file, with the positions"]
         key = "points" if self.file is None else "file"

@@ -48,6 +48,18 @@ class PlacedBodies:
         D = vectors.shape[1]
         return vectors @ self.places[k].rotation[:D, :D].T
 
+    def holders(self, points: Floats) -> Ints:
+        """The place of a body that contains a point (n, D) among these bodies, -1 without one."""
+        found, D = np.full(len(points), -1), points.shape[1]
+        for k, (body, placement) in enumerate(zip(self.bodies, self.places, strict=True)):
+            r = np.zeros((len(points), 3))
+            r[:, :D] = points - placement.of(body.middle)[:D]
+            r -= body.periods * np.round(r / np.where(body.periods > 0, body.periods, 1))
+            endless = np.isin(np.arange(3), body.shape.endless)
+            near = np.flatnonzero(np.all(endless | (np.abs(r) <= body.shape.reach), axis=1))
+            found[near[body.shape.distance(r[near] @ placement.rotation) <= 0]] = k
+        return found
+
     def _covered(self, planes: Ints, rows: Ints, x: Ints) -> Flags:
         D = self.bodies[0].case.dimensions
         flat = D == 2

@@ -22,6 +22,7 @@ STEP = 0.25  # cells between places on the way to it
 THIN_PART = 0.1  # of the surface, that is at least as thin as `thickness`
 FLAT = 0.25  # cells below the furthest point, of the part of a surface that counts as a flat one
 NEAR = 0.5  # cells from the surface, within which the field gives distances
+KNOWN = BAND - 1e-6  # cells: interpolation rounds BAND itself
 ROUNDS = 2  # of better nearest points
 KEPT = 64  # fields in memory
 BOXES, FEW, MANY = 64, 2**16, 2**31  # points of a field at most: of so many boxes, and more; in all
@@ -132,7 +133,7 @@ class SampledShape:
         further away than another one.
         """
         found, normals = self._at(q)
-        some = np.flatnonzero((found >= NEAR) & (found < min(BAND, found.min() + NEAR + FLAT)))
+        some = np.flatnonzero((found >= NEAR) & (found < min(KNOWN, found.min() + NEAR + FLAT)))
         others = found >= NEAR
         if some.size:
             way = q[some] - self._nearest(q[some])
@@ -146,7 +147,8 @@ class SampledShape:
         """The nearest points of the surface, (n, 3), of points q outside, (n, 3)."""
         low, high = q.min(axis=0) - 2 * BAND, q.max(axis=0) + 2 * BAND
         outline = self._outline
-        outline = outline[((outline >= low) & (outline <= high)).all(axis=1)]
+        some = ((outline >= low) & (outline <= high)).all(axis=1)
+        outline = outline[some] if some.any() else outline
         first = [outline[np.argmin(((each - outline) ** 2).sum(axis=1))] for each in q]
         x = best = np.array(first)
         _, normal = self._at(x)

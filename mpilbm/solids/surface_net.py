@@ -7,11 +7,11 @@ import numpy as np
 from mpilbm.solids import Flags, Floats, Ints
 from mpilbm.solids.sampled_shape import Rigid
 
-FINEST = 1.0  # side of the cells of the grid, in cells of the box
-MOST = 160  # cells of the grid along the longest side of the shape
-AROUND = 1.5  # cells of the grid between the shape and the end of the grid
+LONGEST = 1.0  # side of the cells of the grid, in cells of the box
+LEAST, MOST = 4, 160  # cells of the grid across the shape, along the longest side of the shape
+AROUND = 3  # cells of the grid beyond the shape, half of them on each side
 HALVINGS = 20  # of an edge, to find where the surface meets it
-SLOPE = 0.05  # cells between the points whose distances give a normal
+SLOPE = 0.05  # cells of the grid between the points whose distances give a normal
 SHARP = 0.1  # of the largest: smaller eigenvalues are not those of an edge or corner
 POINTS = 2**20  # of the grid whose distances are computed together
 
@@ -19,8 +19,9 @@ POINTS = 2**20  # of the grid whose distances are computed together
 def facets_of(shape: Rigid, size: tuple[int, ...]) -> Floats:
     """Corners (n, 4, 3) of quadrilaterals, in 2D (n, 2, 2) of lines, as offsets from the centre.
 
-    They turn counterclockwise as seen from outside. Their sides are about FINEST, or longer on
-    shapes of more than MOST cells. size: the box, (3,), in which endless shapes end.
+    They turn counterclockwise as seen from outside. Their sides are about LONGEST, longer on shapes
+    of more than MOST cells, and shorter across shapes of fewer than LEAST cells. size: the box,
+    (3,), in which endless shapes end.
 
     The surface meets the edges of a grid at points p with normals n. Each of its cells that has
     such edges has a point x, the least squares solution of n . (x - p) = 0, which is at the edges
@@ -31,14 +32,14 @@ def facets_of(shape: Rigid, size: tuple[int, ...]) -> Floats:
     down, up = (each[:D] for each in shape.extent(np.eye(3)))
     for a in (a for a in shape.endless if a < D):
         down[a], up[a] = centre[a], size[a] - centre[a]
-    side = max(FINEST, float((down + up).max()) / MOST)
+    extent = down + up
+    longest = max(LONGEST, float(extent.max()) / MOST)
     endless = np.isin(np.arange(D), shape.endless)
-    counts = np.where(
-        endless, np.rint((down + up) / side), np.ceil((down + up) / side + 2 * AROUND)
+    across = np.where(
+        endless, np.rint(extent / longest), np.maximum(np.ceil(extent / longest), LEAST)
     )
-    counts = counts.astype(np.int64) + 1
-    # Points of the net are in the middle of its cells along endless axes: from end to end.
-    counts += endless
+    side = extent / across  # flat ends are in the middle between points
+    counts = across.astype(np.int64) + 1 + np.where(endless, 1, AROUND)
     lower = (up - down - side * (counts - 1)) / 2
     inside = _inside(shape, lower, side, counts)
     edges = [_edges(shape, inside, axis, lower, side) for axis in range(D)]
@@ -59,10 +60,10 @@ def _distance(shape: Rigid, points: Floats) -> Floats:
     return shape.distance(np.pad(points, ((0, 0), (0, 3 - points.shape[1]))))
 
 
-def _inside(shape: Rigid, lower: Floats, side: float, counts: Ints) -> Flags:
+def _inside(shape: Rigid, lower: Floats, side: Floats, counts: Ints) -> Flags:
     """Whether points of the grid are in the shape, (nx, ny[, nz])."""
     found = np.empty(counts, bool)
-    axes = [a + side * np.arange(n) for a, n in zip(lower, counts, strict=True)]
+    axes = [a + s * np.arange(n) for a, s, n in zip(lower, side, counts, strict=True)]
     together = max(1, POINTS // int(np.prod(counts[1:])))
     for begin in range(0, counts[0], together):
         part = slice(begin, begin + together)
@@ -73,7 +74,7 @@ def _inside(shape: Rigid, lower: Floats, side: float, counts: Ints) -> Flags:
 
 
 def _edges(
-    shape: Rigid, inside: Flags, axis: int, lower: Floats, side: float
+    shape: Rigid, inside: Flags, axis: int, lower: Floats, side: Floats
 ) -> tuple[Floats, Floats, Ints]:
     """The edges along an axis that the surface meets: where, the normal there, the cells around.
 
@@ -91,8 +92,9 @@ def _edges(
         same = (_distance(shape, near + middle[:, None] * along) <= 0) == leaves
         low, high = np.where(same, middle, low), np.where(same, high, middle)
     met = near + ((low + high) / 2)[:, None] * along
-    slopes = [SLOPE * each for each in np.eye(D)]
-    normal = np.stack([_distance(shape, met + s) - _distance(shape, met - s) for s in slopes], -1)
+    slopes = np.diag(SLOPE * side)
+    rises = [_distance(shape, met + s) - _distance(shape, met - s) for s in slopes]
+    normal = np.stack(rises, axis=-1) / side
     normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-300)
     turn = np.zeros((2 ** (D - 1), D), np.int64)
     others = [(axis + 1 + k) % D for k in range(D - 1)]

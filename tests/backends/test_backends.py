@@ -201,6 +201,7 @@ def test_compile_error_shows_words_and_text(device, folder):
 
 
 def test_no_compiler(monkeypatch):
+    monkeypatch.delenv("CC", raising=False)
     monkeypatch.setattr(compiler, "_locate", lambda words: None)
     with pytest.raises(CaseError, match=r"no C compiler.*mpilbm\[cpu\]"):
         Cpu().open()

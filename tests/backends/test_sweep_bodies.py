@@ -1,6 +1,8 @@
 """Half-way walls of bodies in the moment sweep: the flow of boundary lists, without lists.
 
 Single steps, two steps in one pass, and several slabs have the same bits.
+
+More than 20 s: each kind of body has texts of its own on D3Q19, in C, in C++ and of the sweep.
 """
 
 import numpy as np

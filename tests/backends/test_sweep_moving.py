@@ -1,6 +1,8 @@
 """Bodies that move in the moment sweep: the flow of the generic kernel, by single steps and by two.
 
 Single steps, two steps in one pass, recordings and several slabs have the same bits.
+
+More than 20 s: as in test_sweep_bodies.py, and each case runs on one to three slabs.
 """
 
 import numpy as np

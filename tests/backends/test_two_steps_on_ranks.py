@@ -1,4 +1,7 @@
-"""Two steps in one pass on several slabs: the bits of single steps on one."""
+"""Two steps in one pass on several slabs: the bits of single steps on one.
+
+More than 20 s: each case runs three times on emulated devices, whose threads run one by one.
+"""
 
 import ctypes
 import mmap

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import ROOT
+from support import ROOT, tiny_compiler
 from support.mpirun import MPIRUN
 from support.pairs import ALL_COMBINATIONS
 
@@ -95,10 +95,12 @@ def folder(tmp_path):
     return fill
 
 
-def run(folder: Path, *command, **variables) -> None:
+def run(folder: Path, *command, tools: Path | None = None, **variables) -> None:
     """In a folder that PATH searches first, last, and where it has an empty entry."""
-    path = f":.:{folder.name}:{Path(sys.executable).parent}:{os.environ['PATH']}:"
-    environment = os.environ | {"PATH": path, "PYTHONPATH": str(ROOT)} | variables
+    own = [str(tools)] if tools else []
+    path = ":".join(["", ".", folder.name, *own, str(Path(sys.executable).parent)])
+    variables = {"PATH": f"{path}:{os.environ['PATH']}:", "PYTHONPATH": str(ROOT)} | variables
+    environment = {name: each for name, each in os.environ.items() if name != "CC"} | variables
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=200
     )
@@ -114,9 +116,16 @@ def test_the_list_of_verbs_is_whole():
 def test_verbs(folder, tmp_path_factory):
     here = folder(LATE["mpilbm"])
     fonts = str(tmp_path_factory.mktemp("fonts"))  # an empty list, which is made by fc-list
+    tools = tmp_path_factory.mktemp("tools")
+    if tiny_compiler.chosen():
+        (tools / "cc").write_text(f'#!/bin/sh\nexec {os.environ["CC"]} "$@"\n')
+        (tools / "cc").chmod(0o755)
     python = [sys.executable, "-P", "-m", "mpilbm"]  # what the script `mpilbm` does
     for words in [*VERBS.values(), *([STARTUP] if ALL_COMBINATIONS else [])]:
-        run(here, *python, *words, MPLCONFIGDIR=fonts)
+        own = {"tools": tools}
+        if words == VERBS["info"]:  # tries the compiler of the system, which starts as and ld
+            own = {"MPILBM_CACHE_DIR": str(tmp_path_factory.mktemp("kernels"))}
+        run(here, *python, *words, MPLCONFIGDIR=fonts, **own)
     run(here, *machine.module("mpilbm", "--version"))
 
 

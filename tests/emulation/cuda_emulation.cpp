@@ -1,4 +1,5 @@
 /* What cuda_emulation.h declares: threads, blocks, launches, barriers, copies. */
+#undef _FORTIFY_SOURCE /* with which a jump to another stack is an error */
 #include "cuda_emulation.h"
 
 #include <chrono>
@@ -7,6 +8,7 @@
 #include <exception>
 #include <mutex>
 #include <new>
+#include <setjmp.h>
 #include <stdexcept>
 #include <sys/mman.h>
 #include <thread>
@@ -56,9 +58,11 @@ struct Copy {
 constexpr std::size_t STACK = 1 << 20, GUARD = 1 << 16;
 
 struct Thread {
-  ucontext_t context;
+  ucontext_t context; /* where it begins */
+  jmp_buf waits; /* where it goes on */
   dim3 index;
   char* stack;
+  bool begun;
   enum { runs, meets, left } state;
   std::vector<Copy> copies; /* of 4 to 16 bytes, begun and not waited for */
   std::deque<std::vector<Copy>> groups; /* those that are committed */
@@ -66,7 +70,6 @@ struct Thread {
 
 static Thread alone; /* stands for each thread of those that run one by one */
 static Thread* running = &alone;
-static ucontext_t scheduler;
 static Call called;
 static void** values;
 
@@ -92,8 +95,11 @@ static void run_one_by_one(Call call, void** arguments)
     }
 }
 
-/* The address sanitizer has to know on which stack a program runs. */
+/* swapcontext() asks the system for the mask of signals each time, which takes longer than what most threads
+   do between two barriers; _setjmp() does not. The address sanitizer has to know on which stack a program
+   runs, and follows no jumps. */
 #ifdef __SANITIZE_ADDRESS__
+static ucontext_t scheduler;
 static const void* scheduler_stack;
 static std::size_t scheduler_bytes;
 
@@ -110,23 +116,37 @@ static void on_thread(void* own) { __sanitizer_finish_switch_fiber(own, &schedul
 static void to_scheduler()
 {
   void* own;
-  const bool ends = running->state == Thread::left;
-  __sanitizer_start_switch_fiber(ends ? nullptr : &own, scheduler_stack, scheduler_bytes);
+  __sanitizer_start_switch_fiber(&own, scheduler_stack, scheduler_bytes);
   swapcontext(&running->context, &scheduler);
   on_thread(own);
 }
 #else
-static void to_thread(Thread& thread) { swapcontext(&scheduler, &thread.context); }
+static jmp_buf scheduler;
+
+static void to_thread(Thread& thread)
+{
+  if (_setjmp(scheduler)) return;
+  if (std::exchange(thread.begun, true)) _longjmp(thread.waits, 1);
+  setcontext(&thread.context);
+}
+
 static void on_thread(void*) {}
-static void to_scheduler() { swapcontext(&running->context, &scheduler); }
+
+static void to_scheduler()
+{
+  if (!_setjmp(running->waits)) _longjmp(scheduler, 1);
+}
 #endif
 
+/* The same thread of each block in turn. */
 static void begin()
 {
   on_thread(nullptr);
-  run(called, values);
-  running->state = Thread::left;
-  to_scheduler();
+  for (;;) {
+    run(called, values);
+    running->state = Thread::left;
+    to_scheduler();
+  }
 }
 
 /* All threads of a block until each has left the kernel or meets the others. A thread that has left is no
@@ -134,14 +154,7 @@ static void begin()
    reads what another has not written, or has overwritten. */
 static void run_block(std::vector<Thread>& threads, bool backwards)
 {
-  for (Thread& thread : threads) {
-    getcontext(&thread.context);
-    thread.context.uc_stack.ss_sp = thread.stack;
-    thread.context.uc_stack.ss_size = STACK;
-    thread.context.uc_link = nullptr;
-    makecontext(&thread.context, begin, 0);
-    thread.state = Thread::runs;
-  }
+  for (Thread& thread : threads) thread.state = Thread::runs;
   for (bool some = true; some; backwards = !backwards) {
     bool waits = false;
     some = false;
@@ -172,6 +185,12 @@ static void run_together(Call call, void** arguments)
     mprotect(lowest, GUARD, PROT_NONE);
     threads[k].stack = lowest + GUARD;
     threads[k].index = place(k, block_size);
+    threads[k].begun = false;
+    getcontext(&threads[k].context);
+    threads[k].context.uc_stack.ss_sp = threads[k].stack;
+    threads[k].context.uc_stack.ss_size = STACK;
+    threads[k].context.uc_link = nullptr;
+    makecontext(&threads[k].context, begin, 0);
   }
   called = call;
   values = arguments;

@@ -12,6 +12,7 @@ from support.slabs import Cluster
 from mpilbm.case.case import parse_case
 from mpilbm.codegen.program import MOVED
 from mpilbm.core.errors import CaseError
+from mpilbm.view.plot.planes import Cut
 
 CELLS = {"name": "partially_saturated"}
 FREE = {"name": "free", "density": 2.0, "velocity": [0.0, -0.05, 0.03]}
@@ -95,13 +96,17 @@ def colours(path):
 @pytest.mark.parametrize(
     ("output", "text"),
     [
-        ({"fields": NAMES, "stride": 2}, r"'body' has no mean over blocks; use 'body_share'"),
+        ({"stride": 2}, r"'body' has no mean over blocks; use 'body_share'"),
+        (
+            {"name": "probe", "every": 5, "points": [[3, 3]]},
+            r"'body' has no values between cells; use",
+        ),
         ({"fields": ["bodyshare"]}, r"did you mean 'body_share'"),
     ],
 )
 def test_messages(output, text):
     with pytest.raises(CaseError, match=text):
-        parse_case(tables(2, {"name": "snapshot", **output}), "a.toml")
+        parse_case(tables(2, {"name": "snapshot", "fields": NAMES, **output}), "a.toml")
 
 
 def test_flows_without_moving_bodies_have_no_such_fields():
@@ -110,3 +115,19 @@ def test_flows_without_moving_bodies_have_no_such_fields():
         body.pop("motion", None)
     with pytest.raises(CaseError, match="'body_share' is not a field"):
         parse_case(given, "a.toml")
+
+
+def test_a_scalar_may_have_the_name_of_such_a_field():
+    outputs = [{"name": "snapshot", "every": 5, "stride": 2, "fields": ["body"]}]
+    outputs.append({"name": "probe", "every": 5, "points": [[3, 3]], "fields": ["body"]})
+    given = tables(2, *outputs, scalar=[{"label": "body", "diffusivity": 0.1}])
+    del given["body"]
+    parse_case(given, "a.toml")
+
+
+def test_a_plot_between_cells_has_no_mean_of_numbers():
+    """The number of a body that fills the cells of one side only."""
+    stored = np.zeros((2, 3, 4))
+    stored[0, 1], stored[1, :, 2] = 3, 2
+    cut = Cut(0, 1, 2, slice(0, 2), 1.0)
+    assert set(np.unique(cut.largest(stored))) == {0, 2, 3}

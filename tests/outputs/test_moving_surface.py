@@ -105,6 +105,43 @@ def test_the_drag_of_the_pressure_is_that_of_links(folder):
     assert abs(force[1]) < 0.05 * drag
 
 
+@pytest.mark.parametrize("jump", [0.01, "0.01 + 0*t"])
+def test_the_pressure_continues_beyond_a_pressure_jump(folder, jump):
+    """On a body across these faces; a jump that is a formula is not known beyond them."""
+    ball = {"name": "sphere", "centre": [20.2, 10.4], "radius": 4.3}
+    walls = {"name": "bounce_back", "where": ["y-", "y+"]}
+    jumps = {"name": "pressure_jump", "where": ["x-", "x+"], "rho_jump": jump}
+    given = tables(ball, {"name": "translation", "velocity": [0, 0]}, D=2)
+    given |= {"initial": {"u": [0, 0], "rho": "1.005 - 0.01*x/22"}, "boundary": [walls, jumps]}
+    given["domain"] = {"size": [22, 20], "periodic": [True, False]}
+    name = f"jump_{type(jump).__name__}"
+    run(parse_case(given, folder / "a.toml"), world(), folder / name)
+    found = read(folder / name, 0)
+    known, beyond = np.isfinite(found["pressure"]), found["centre"][:, 0] > 22
+    assert 0 < beyond.sum() < len(beyond)
+    expected = (0.005 - 0.01 * found["centre"][:, 0] / 22) / 3
+    near = 1e-8 if known.all() else 1e-4  # means of fewer cells next to those that are not known
+    np.testing.assert_allclose(found["pressure"][known], expected[known], rtol=0, atol=near)
+    assert known.all() if isinstance(jump, float) else not known[beyond].any()
+
+
+def test_cells_within_another_body_are_not_used(folder):
+    """The pressure there is another one; facets without others nearby have none."""
+    still = {"name": "translation", "velocity": [0, 0]}
+    first = {"name": "sphere", "centre": [8.2, 10.3], "radius": 3.4}
+    second = {"name": "sphere", "centre": [15.3, 10.3], "radius": 3.2}
+    rho = "1 + 0.001*x + where((x - 15.3)**2 + (y - 10.3)**2 < 3.2**2, 0.05, 0)"
+    given = tables(first, still, D=2, initial={"u": [0, 0], "rho": rho})
+    given["body"].append({"label": "b", "shape": second, "boundary": CELLS, "motion": still})
+    given["output"][0]["body"] = ["a"]
+    run(parse_case(given, folder / "a.toml"), world(), folder / "two")
+    found = read(folder / "two", 0)
+    known, x = np.isfinite(found["pressure"]), found["centre"][:, 0]
+    assert known[x < 10].all()
+    assert known.sum() > 0.8 * len(known)
+    np.testing.assert_allclose(found["pressure"][known], 0.001 * x[known] / 3, rtol=0, atol=2e-4)
+
+
 def test_vtk_and_units(folder):
     units = {"cell": "2 mm", "step": "1 ms", "density": 1000}
     fluid = {"fluid": {"viscosity": 0.1}}

@@ -218,3 +218,17 @@ def test_a_shape_far_larger_than_the_box_is_refused():
     huge = {"name": "tilted_ellipsoid", "centre": [20, 20], "radii": [2e5, 1e5]}
     with pytest.raises(ValueError, match=r"found sides of 4e\+05 x 2e\+05 cells"):
         sampled(make("shapes", huge), (40, 40))
+
+
+def test_no_distance_beyond_the_field():
+    """Where all points around one have the largest distance, interpolation rounds it down."""
+    given = {"name": "tilted_ellipsoid", "centre": [44, 26], "radii": [7, 4], "rotate": [0, 0, 50]}
+    shape = sampled(make("shapes", given), (48, 60))
+    places = np.stack(np.meshgrid(np.linspace(2, 8, 61), np.linspace(-9, -7, 21)), -1).reshape(
+        -1, 2
+    )
+    q = np.pad(places, ((0, 0), (0, 1)))
+    found = np.array([shape.beside(each[None])[0][0] for each in q])
+    nearest = np.sqrt(((q[:, None] - shape.outline(())) ** 2).sum(axis=-1)).min(axis=1)
+    assert np.isinf(found[nearest > 2.5]).all()
+    assert np.isfinite(found[nearest < 1.4]).all()

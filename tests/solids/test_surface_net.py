@@ -59,6 +59,21 @@ def test_an_endless_cylinder_ends_at_the_faces_of_the_box():
     assert corners[..., 2].max() + 15 == pytest.approx(SIZE[2], abs=1e-6)
 
 
+@pytest.mark.parametrize("thickness", [0.1, 1.05, 1.6, 2.05])
+def test_small_and_thin_shapes_have_facets(thickness):
+    radius = thickness / 2
+    ball = BALL | {"radius": radius}
+    plate = BLOCK | {"upper": [15.9, 6.1 + thickness, 22.1]}
+    rod = PIPE | {"radius": radius, "length": 17.2}
+    _, areas, _ = net(ball)
+    assert areas.sum() == pytest.approx(4 * PI * radius**2, rel=0.06)
+    _, areas, _ = net(plate)
+    sides = 10.7 * thickness + 10.7 * 14.4 + thickness * 14.4
+    assert areas.sum() == pytest.approx(2 * sides, rel=1e-5)
+    _, areas, _ = net(rod)
+    assert areas.sum() == pytest.approx(2 * PI * radius * (17.2 + radius), rel=0.03)
+
+
 def test_large_shapes_have_larger_facets(monkeypatch):
     monkeypatch.setattr(surface_net, "MOST", 8)
     table, area, _, _ = SHAPES["ball"]

@@ -46,10 +46,22 @@ def command() -> tuple[str, ...] | None:
     return (sys.executable, "-m", "ziglang", "c++") if find_spec("ziglang") else None
 
 
+@once
+def macros_of(text: str) -> dict[str, str]:
+    """The launch macro of each kernel of a text."""
+    return dict(KERNEL.findall(text))
+
+
+@once
+def launched(text: str) -> str:
+    """A text with a function that launches each of its kernels."""
+    ends = "".join(f"LAUNCH({name})\n" for name in macros_of(text))
+    return DYNAMIC.sub(r"DYNAMIC_SHARED(\1, \2);", text) + f"\n{ends}"
+
+
 def build(text: str, *defined: str) -> Path:
     """The shared object of a CUDA text, from the cache or compiled."""
-    ends = "".join(f"LAUNCH({name})\n" for name in dict(KERNEL.findall(text)))
-    text = DYNAMIC.sub(r"DYNAMIC_SHARED(\1, \2);", text) + f"\n{ends}"
+    text = launched(text)
     header, quick = HEADER.read_text(), precompiled.possible(command())
     if quick:
         precompiled.load_libraries(digest("libraries"), compiled)
@@ -74,7 +86,8 @@ def digest(*parts: str) -> str:
 def launcher() -> bytes:
     """The object file shared by all texts, from the cache or compiled."""
     text = LAUNCHER.read_text().replace(f'#include "{HEADER.name}"', HEADER.read_text())
-    return precompiled.kept("emulated.o", digest(text), lambda: compiled(text, ("-c",)))
+    flags = "-c", "-O2"  # compiled once, and it copies what kernels load
+    return precompiled.kept("emulated.o", digest(text, *flags), lambda: compiled(text, flags))
 
 
 def compiled(text: str, flags, *objects: bytes, after=()) -> bytes:
@@ -116,7 +129,7 @@ class Module:
 
     def compile(self) -> None:
         self._library = ctypes.CDLL(str(build(self._code, *self._defined)))
-        self._macros = dict(KERNEL.findall(self._code))
+        self._macros = macros_of(self._code)
 
     def get_function(self, name: str) -> "Function":
         together = self._macros[name] not in INDEPENDENT or "-DJOINT" in self._defined

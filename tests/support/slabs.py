@@ -37,6 +37,8 @@ class Cluster:
             self.each(lambda s: s.take_two_steps(s.faster))
 
     def each(self, work) -> list:
+        if len(self.solvers) == 1:  # many tests call this for each step
+            return [work(self.solvers[0])]
         with ThreadPoolExecutor(len(self.solvers)) as pool:
             return list(pool.map(work, self.solvers))
 

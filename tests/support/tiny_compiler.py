@@ -4,8 +4,13 @@ It ignores the words that only make kernels fast: alignment, restrict, pragmas. 
 words of GCC that it lacks are in support/tcc, also the conversions of 16-bit floating-point
 numbers. The usual compiler compiles the texts that it does not accept.
 backends/test_compilers.py compares the bits of both.
+
+`use()` is for this process, `use_in_commands()` for those that tests start: they find it in $CC,
+with the compiler that they would use without it.
 """
 
+import os
+import shlex
 import shutil
 import subprocess
 from functools import cache as once
@@ -16,22 +21,18 @@ from mpilbm.core.machine import cache
 from support import TESTS
 
 HEADERS = TESTS / "support" / "tcc"
-FLAGS = ("-Werror", "-Wimplicit-function-declaration", "-DNO_VECTORS", "-shared", f"-I{HEADERS}")
-USUAL = compiler.Compiler._run
-HALVES = {  # what a kernel text says of 16-bit numbers, and what halves.h has for it
-    "typedef _Float16 half;": "typedef store half;",
-    "(float)((half_bits){.bits = bits}).value": "float_of_half(bits)",
-    "((half_bits){.value = (half)value}).bits": "half_of_float(value)",
-}
+PROGRAM = str(HEADERS / "cc")
+COMMAND = PROGRAM, "false", "--"  # no other compiler for texts that it does not accept
+USUAL, FIND = compiler.Compiler._run, compiler.find
 
 
 @once
-def command() -> tuple[str, ...] | None:
-    """The command that compiles kernels; None where there is no such compiler or no C library."""
-    program = shutil.which("tcc")
-    version = compiler._version((program,))[0] if program else ""
-    usable = version and not compiler.problem_of((program,), version)
-    return (program, *FLAGS) if usable else None
+def works() -> bool:
+    """Whether there are such a compiler and a C library."""
+    if not shutil.which("tcc") or not shutil.which("bash"):
+        return False
+    version = compiler._version(COMMAND)[0]
+    return bool(version) and not compiler.problem_of(COMMAND, version)
 
 
 @once
@@ -40,15 +41,12 @@ def mark() -> str:
 
     It puts the compiler and its headers into the key of the kernel cache.
     """
-    headers = (path.read_text() for path in sorted(HEADERS.iterdir()))
-    words = [*command(), *map(":".join, HALVES.items())]
-    key = cache.digest(*words, *compiler._version(command()[:1]), *headers)
-    return f"-DTINY_COMPILER=0x{key[:8]}"
+    return f"-DTINY_COMPILER=0x{cache.digest(compiler._version(COMMAND)[0])[:8]}"
 
 
 @once
 def default() -> compiler.Compiler:
-    """The compiler that cases without `backend.compiler` use."""
+    """The compiler that cases without `backend.compiler` use, but for `use_in_commands()`."""
     return compiler.find()
 
 
@@ -58,17 +56,30 @@ def use() -> None:
     compiler.Compiler._run = run
 
 
+def chosen() -> bool:
+    """Whether $CC was set by `use_in_commands()`, perhaps of the process that started this one."""
+    return PROGRAM in os.environ.get("CC", "")
+
+
+def use_in_commands() -> None:
+    """Let the processes that tests start compile kernels by tcc; this process ignores its $CC."""
+    if chosen():
+        del os.environ["CC"]
+    os.environ["CC"] = shlex.join([PROGRAM, *default().command, "--"])
+    compiler.find = find
+
+
+def find(name: str | None = None) -> compiler.Compiler:
+    """Replaces `compiler.find`."""
+    return default() if name is None and chosen() else FIND(name)
+
+
 def run(
     self: compiler.Compiler, flags: tuple[str, ...], source: Path, target: Path
 ) -> subprocess.CompletedProcess:
     """Replaces `Compiler._run`."""
     if mark() in flags and self == default():
-        text = source.read_text("utf-8")
-        for word, meaning in HALVES.items():
-            text = text.replace(word, meaning)
-        tiny = source.with_name("tiny.c")
-        tiny.write_text(text, "utf-8")
-        words = [*command(), tiny, "-o", target, "-lm"]
+        words = [*COMMAND, source, "-o", target]
         done = subprocess.run(words, capture_output=True, text=True)
         if done.returncode == 0:
             return done

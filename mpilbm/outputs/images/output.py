@@ -16,6 +16,7 @@ from mpilbm.outputs.images import COMPONENTS, field_problems, is_sparse
 from mpilbm.outputs.images.device_part import reduces, scratch_bytes, sum_sizes
 from mpilbm.outputs.images.part import Part
 from mpilbm.outputs.images.writer import ImageWriter, Style
+from mpilbm.physics.motions import moving
 from mpilbm.solids.moving_bodies import FIELDS_OF_BODIES
 from mpilbm.solver.fields.point_fields import point_bytes, point_roles
 from mpilbm.solver.fields.staging import Staging
@@ -148,7 +149,7 @@ class Strided(ImageOutput):
             allowed = f"a positive number of cells, or {case.dimensions} of them"
             return [f"stride: found {self.stride}; allowed: {allowed}"]
         share, number = FIELDS_OF_BODIES
-        if max(found) > 1 and number in self.fields and number in case.own_fields:
+        if max(found) > 1 and number in self.fields and moving(case):
             return [f"fields: '{number}' has no mean over blocks; use '{share}', or stride = 1"]
         return []
 

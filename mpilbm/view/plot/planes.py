@@ -40,6 +40,11 @@ class Cut:
         values = np.linalg.norm(values, axis=-1) if size else values
         return values.mean(axis=2 - self.normal)
 
+    def largest(self, stored: Any) -> np.ndarray:
+        """The larger value of the cells on both sides, for numbers that have no mean."""
+        found: np.ndarray = stored[self._index].astype(float).max(axis=2 - self.normal)
+        return found
+
     def solid(self, snapshot: View) -> np.ndarray:
         """True where a cell of the plane is solid."""
         return np.asarray(snapshot.solid(self._index).any(axis=2 - self.normal))

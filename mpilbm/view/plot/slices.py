@@ -73,7 +73,10 @@ def planes_of(snapshot: View, cuts: list[Cut], name: str) -> list[np.ma.MaskedAr
 
     Fields of moving bodies are shown in place of these.
     """
-    stored, shows = snapshot.field(name), name in FIELDS_OF_BODIES
+    stored = snapshot.field(name)
+    shows = name in FIELDS_OF_BODIES and name not in _scalar_labels(snapshot)
+    if shows and name == FIELDS_OF_BODIES[1]:
+        return [np.ma.masked_array(cut.largest(stored)) for cut in cuts]
     return [
         np.ma.masked_array(cut.mean(stored, stored.ndim == 4), not shows and cut.solid(snapshot))
         for cut in cuts

@@ -1,4 +1,7 @@
-"""The chapters of the manual state what the package holds, and their examples run."""
+"""The chapters of the manual state what the package holds, and their examples run.
+
+More than 20 s: commands run the examples in processes of their own, one case with all outputs.
+"""
 
 import json
 import os

@@ -52,11 +52,11 @@ def published(file):
     if file.path.name == "checkpoint_{killed:09d}.h5":
         os.kill(os.getpid(), signal.SIGKILL)
 
-def saved(writer, step, values):
+def saved(writer, step, *given):
     if step == {killed}:
         last.wait()
         threading.Event().wait(0.5)
-    save(writer, step, values)
+    save(writer, step, *given)
 
 def synced(writer):
     if writer.step == {killed} or writer.context.solver.steps >= {killed}:

@@ -1,6 +1,7 @@
 """The OpenCL device of tests: that of PoCL, on the CPU."""
 
 from collections.abc import Collection
+from copy import copy
 from functools import cache as once
 
 import pytest
@@ -33,18 +34,28 @@ class Shared(OpenclDevice):
         self._options += options
         self.build = once(super().build)
 
+    def own(self) -> "Shared":
+        """The device with queues of its own: a slab enqueues in its own thread."""
+        device = copy(self)
+        device._streams = {name: device.new_stream() for name in self._streams}
+        return device
+
     def compile(self, program: Program, roles: Collection[str] = ()) -> dict[str, CompiledKernel]:
         """The kernels of a program by name, whatever their role."""
         return super().compile(program, {kernel.role for kernel in program.kernels.values()})
 
 
 @once
-def open_device():
-    """The first device, shared by the slabs of a process."""
-    return Shared()
+def device(*options: str) -> Shared:
+    """The first device, whose binaries the slabs of a process share."""
+    return Shared(*options)
 
 
-@once
-def open_unoptimised():
+def open_device() -> Shared:
+    """The first device, for a slab."""
+    return device().own()
+
+
+def open_unoptimised() -> Shared:
     """The same device; its compiler does not optimise, which saves more than half of its time."""
-    return Shared("-cl-opt-disable")
+    return device("-cl-opt-disable").own()

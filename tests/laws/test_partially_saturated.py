@@ -32,7 +32,8 @@ def test_the_closed_form_of_the_moments(lattice):
         u = [j_a / rho for j_a in j]
         at = Macroscopic(rho, rho, u)
         left = model.collide_at(f, at, [0] * lattice.D, rates, share=e)
-        taken = body.boundary.taken(model._partial(f, at, (), rates, e, _unnamed))
+        cell = model._partial(f, at, [0] * lattice.D, (), rates, e, _unnamed)
+        taken = body.boundary.taken(cell)
         B = _weight(e, omega)
         assert 0 <= B <= 1
         rho_after, j_after, second_after = moments_of(lattice, left)

@@ -23,16 +23,15 @@ def findings(case: Case, cells: int) -> Iterator[Finding]:
         return
     bodies = (body for body in case.bodies if isinstance(body.boundary, WallModel))
     where = f"body.{next(bodies).label}.boundary"
+    at = f"wall_model has {counted(cells, 'cell')} at inclined or curved walls"
     text = (
-        f"wall_model has {counted(cells, 'cell')} at inclined or curved walls; curved walls add "
-        "energy to the flow where their radius is a few cells (measured at Re 1e6: a disc of 20 "
-        "cells in 2D failed after 820 steps, one of 10 cells had a negative drag; in 3D a sphere "
-        "of 40 cells had a c_d of 0.093, published 0.1 to 0.2); compare with bounce_back and a "
-        "finer grid"
+        f"{at}; curved walls add energy to the flow where their radius is a few cells (measured at "
+        "Re 1e6: a disc of 20 cells in 2D failed after 820 steps, one of 10 cells had a negative "
+        "drag; in 3D a sphere of 40 cells had a c_d of 0.093, published 0.1 to 0.2); compare with "
+        "bounce_back and a finer grid"
     )
     yield Finding(SERIOUS if case.dimensions == 2 else WARNING, where, text)
     collision = case.fluids[0].collision
-    at = f"wall_model has {counted(cells, 'cell')} at inclined or curved walls"
     if collision.name not in MEASURED:
         text = (
             f"{at}, where it rebuilds populations from their second moments, and found the "

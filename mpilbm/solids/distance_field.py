@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, cos, fsum, radians, sin, sqrt
+from math import ceil, fsum, sqrt
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mpilbm.solids import Flags, Floats
 from mpilbm.solids.shares import SMALL, share_behind
+from mpilbm.solids.surfaces.triangles import rotated
 
 # Cells between the points. Interpolation overestimates the distance from a curved surface by
 # SPACING^2 / 12 times its Laplacian on average, and a plane must be closer by 1/24 of the Laplacian
@@ -193,9 +194,7 @@ class DistanceField:
     def _turned_cells(self) -> tuple[Floats, Floats]:
         """The unit cells of a turned grid: their centres (3, n) and shares (n,)."""
         D, half = self.dimensions, (self.upper - self.lower) / 2
-        turn = np.eye(3)
-        for a in range(3) if D == 3 else (2,):
-            turn = _about(a, TURN[a]) @ turn
+        turn = rotated(np.eye(3), TURN if D == 3 else (0.0, 0.0, TURN[2])).T
         most = np.ceil(np.abs(turn.T) @ half).astype(int)
         x, y, z = (np.arange(-k, k + 1.0) for k in most)
         places, shares = [], []
@@ -233,15 +232,6 @@ class DistanceField:
         size = np.sqrt((gradient**2).sum(axis=0))
         some = (np.abs(distance) < ON) & (size > SMOOTH)
         return points[:, some], gradient[:, some] / size[some]
-
-
-def _about(axis: int, angle: float) -> Floats:
-    """The rotation by an angle in degrees about an axis, (3, 3)."""
-    c, s, (a, b) = cos(radians(angle)), sin(radians(angle)), ((axis + 1) % 3, (axis + 2) % 3)
-    found = np.eye(3)
-    found[a, a] = found[b, b] = c
-    found[a, b], found[b, a] = -s, s
-    return found
 
 
 def _times(matrix: Floats, vectors: Floats) -> Floats:

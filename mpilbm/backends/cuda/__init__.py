@@ -133,7 +133,7 @@ class CudaDevice(GpuDevice):
             f"{vendor.language} {version}, CuPy {cupy.__version__}, {self.compiler}"
         )
         # CUDA clamps a priority to the range of the device; lower numbers have priority.
-        levels, self._waiting = {"edge": -5, "bulk": 0, "copy": -5}, Waiting()
+        levels, self._waiting = {"edge": -5, "bulk": 0, "copy": -5, "special": -2}, Waiting()
         self._streams = {
             name: CudaStream(cupy, level, self._waiting) for name, level in levels.items()
         }
@@ -171,6 +171,8 @@ class CudaDevice(GpuDevice):
 
     def upload(self, array: np.ndarray) -> Array:
         bulk = self._streams["bulk"]
+        if bulk.cupy.is_capturing():  # a recording is not a place for this copy
+            bulk = self._streams["copy"]
         with bulk.cupy:
             copy = self._cupy.asarray(np.ascontiguousarray(array).reshape(-1))
         bulk.synchronize()
@@ -237,11 +239,13 @@ class CudaDevice(GpuDevice):
         if isinstance(sweep, SweepKernel):
             sweep.clear_solids(f)
 
-    def two_steps(self, kernels: Mapping[str, CompiledKernel], grid: Grid) -> TwoStepsKernel | None:
+    def two_steps(
+        self, kernels: Mapping[str, CompiledKernel], grid: Grid, columns: tuple[int, int] | None = None
+    ) -> TwoStepsKernel | None:
         sweep = kernels[GENERAL]
         if not isinstance(sweep, SweepKernel):
             return None
-        return sweep.two_steps(grid)
+        return sweep.two_steps(grid, columns)
 
     def sweep_of(
         self,

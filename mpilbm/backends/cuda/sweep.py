@@ -3,11 +3,15 @@
 import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilbm.backends.cuda import overlap
+from mpilbm.backends.cuda.blocks import FREE, WHOLE, WITHIN, Kind, Surroundings
+from mpilbm.backends.cuda.passes import PassLaunch, parts_of
 from mpilbm.backends.cuda.tiles import Needs, Share, Tile, candidates
 from mpilbm.backends.gpu.launch import GpuLaunch, planes_of
 from mpilbm.backends.interfaces import (
@@ -25,7 +29,7 @@ from mpilbm.core.errors import MpilbmError
 from mpilbm.layouts.grid import Grid
 from mpilbm.solids import body_walls, box_walls
 from mpilbm.solids.body_walls import BodyWalls
-from mpilbm.solids.box_walls import BoxWalls
+from mpilbm.solids.box_walls import FAR, BoxWalls
 
 LEAST_CAPABILITY = 80  # compute capability 8.0: asynchronous copies to shared memory
 L2_PROMOTION = 0  # CU_TENSOR_MAP_L2_PROMOTION_NONE
@@ -42,6 +46,7 @@ class Bodies:
 
     def __init__(self, device: Any, walls: BodyWalls | None = None):
         self.table, self.some = np.zeros((), BODIES), bool(walls and walls.owners)
+        self.there: NDArray[np.bool_] | None = None
         if walls is None or not self.some:
             return
         device.require(walls.nbytes, "the half-way walls of bodies")
@@ -49,6 +54,7 @@ class Bodies:
         for name, array in zip(("blocks", "words"), self._kept, strict=True):
             self.table[name] = array.data.ptr
         self.table["segments"] = walls.blocks.shape[-1]
+        self.there = walls.blocks != 0
 
     @property
     def argument(self) -> np.ndarray:
@@ -73,6 +79,7 @@ class SweepKernel:
         self._walls, self._bodies = np.zeros((), box_walls.DTYPE), Bodies(device)
         self._grid: Grid | None = None  # of the fluid, once walls are applied
         self._owned: tuple[int, int] | None = None  # planes, as planes_of(), where it is known
+        self._columns = 0, 0  # begin and end along x of the cells that passes of two steps update
         self.tile: Tile | None = None
 
     def bind(self, **arguments: Any) -> Launch:
@@ -126,14 +133,14 @@ class SweepKernel:
                 blocks, (body_walls.BLOCK, 1, 1), values
             )
 
-    def two_steps(self, grid: Grid) -> "SweepKernel | None":
+    def two_steps(self, grid: Grid, columns: tuple[int, int] | None = None) -> "SweepKernel | None":
         """The sweep with two steps in one pass and the same walls, if a tile of both fits.
 
         Without a tile, single steps take the generic kernel, whose bits differ.
         """
         kernel = SweepKernel(self._device, self._program, None, steps=2)
         kernel._walls, kernel._bodies, kernel._grid = self._walls, self._bodies, grid
-        kernel._owned = grid.ghost, grid.planes
+        kernel._owned, kernel._columns = (grid.ghost, grid.planes), columns or (0, grid.nx)
         box = grid.nx, grid.row_stride, grid.rows
         return kernel if self.fitting(*box) and kernel.fitting(*box) else None
 
@@ -160,21 +167,24 @@ class SweepKernel:
         tiles = sorted(tiles, key=lambda tile: tile.own[0] > nx)
         return [tile for tile in tiles if self._needs.fits(tile, limit, nx, row_stride, rows)]
 
-    def function(self, tile: Tile) -> Any:
-        """The kernel compiled for a tile."""
-        function = self._module(tile).get_function("sweep")
+    def function(self, tile: Tile, kind: Kind | None = None) -> Any:
+        """The kernel compiled for a tile, and with two steps for a kind of blocks."""
+        function = self._module(tile, kind).get_function("sweep")
         function.max_dynamic_shared_size_bytes = self._needs.shared_bytes(tile)
         return function
 
-    def _module(self, tile: Tile) -> Any:
-        options = ("--std=c++17", "--fmad=false", *tile.options(), *self._met)
+    def _module(self, tile: Tile, kind: Kind | None = None) -> Any:
+        if self._steps == 2:
+            kind = kind or (WHOLE if self._around.free else FREE)
+        met = kind.options() if kind else ()
+        options = ("--std=c++17", "--fmad=false", *tile.options(), *self._met, *met)
         if options not in self._modules:
             self._modules[options] = self._device.module(self._program.sweep, options)
         return self._modules[options]
 
     def _launch(
         self, tile: Tile, arguments: Mapping[str, Any], values: list[Any], edge: int = 0
-    ) -> "SweepLaunch":
+    ) -> "SweepLaunch | PassLaunch":
         box = int(arguments["nx"]), int(arguments["rows"])
         # arguments before the numbers of planes
         further = [self._walls.reshape(1).view(WALLS), self._bodies.argument]
@@ -182,7 +192,12 @@ class SweepKernel:
             narrow, *wide = reversed(self._needs.shares)
             shares = narrow, wide[0] if wide else None
             further = [*(self._maps(arguments, share, tile) for share in shares), *further]
-        shared, function = self._needs.shared_bytes(tile), self.function(tile)
+        shared = self._needs.shared_bytes(tile)
+        if self._steps == 2:
+            function = partial(self.function, tile)
+            around, rest = self._around, (shared, self._kernel, further, values, edge)
+            return PassLaunch(self._device, function, tile, around, *rest)
+        function = self.function(tile)
         return SweepLaunch(function, tile, box, shared, self._kernel, further, values, edge)
 
     def _maps(self, arguments: Mapping[str, Any], share: Share | None, tile: Tile) -> np.ndarray:
@@ -197,6 +212,19 @@ class SweepKernel:
             encode_map(found[:128], arguments, share, share.box(tile))
             encode_map(found[128:], arguments, share, share.side)
         return found.view(MAPS)
+
+    @property
+    def _around(self) -> Surroundings:
+        """What blocks with two steps may meet."""
+        grid, owned = self._grid, self._owned
+        assert grid, "two steps have a grid"
+        assert owned, "two steps have planes"
+        first, last = map(int, self._walls["planes"] if self._walls["faces"] else (-FAR, FAR))
+        faces, wraps = int(self._walls["faces"]) & WITHIN, bool(grid.wraps)
+        there = self._bodies.there
+        return Surroundings(
+            grid.nx, grid.rows, owned, wraps, self._columns, faces, (first, last), there
+        )
 
     @property
     def _met(self) -> tuple[str, str]:
@@ -229,11 +257,22 @@ class SweepKernel:
     def _compile(self, tiles: Sequence[Tile]) -> None:
         """Compile the kernels of these tiles side by side; some tiles share a kernel."""
 
-        def compiled(tile: Tile) -> None:
+        def compiled(one: tuple[Tile, Kind | None]) -> None:
             self._device.attach()
-            self.function(tile)
+            self.function(*one)
 
-        side_by_side(compiled, {tile.options(): tile for tile in tiles}.values())
+        distinct = {tile.options(): tile for tile in tiles}.values()
+        side_by_side(compiled, [(tile, kind) for tile in distinct for kind in self._kinds(tile)])
+
+    def _kinds(self, tile: Tile) -> Sequence[Kind | None]:
+        """The kinds of the blocks of a tile."""
+        if self._steps == 1:
+            return (None,)
+        if self._around.free:
+            return (WHOLE,)
+        assert self._owned, "two steps have planes"
+        parts = parts_of(tile, self._owned[0], sum(self._owned))
+        return [kind for kind, _ in self._around.blocks(tile, parts)]
 
 
 class SweepLaunch(GpuLaunch):

@@ -180,7 +180,7 @@ def _bounce(model: Model, parts: Parts, messages: Messages, mirrors: Collection[
         if not entering:
             continue
         lines.append(f"if (faces & {1 << face}) {{")
-        lines.append(f"  const int later = faces & walls.later[{face}];")
+        lines.append(f"  const int later = faces & {63 & ~(1 << face)} & walls.later[{face}];")
         for i in entering:
             others = sum(1 << k for k in walls if k != face and i in entering_through(lattice, k))
             lines.append(f"  const bool own_{i} = !(later & {others});")

@@ -1,0 +1,132 @@
+"""Kinds of blocks in a pass of two steps: which walls and bodies a block meets.
+
+Each kind has a kernel of its own, compiled for what its blocks meet, because registers are few: a
+kernel for all of them spills, and its loop also costs more where a block meets one wall alone.
+
+    kind        FACES_MET   PLANES_MET   BODIES_MET
+    free        0           0            0            most blocks
+    planes      0           1            0            walls across the planes
+    columns     3           0            0            walls at x- or x+
+    rows        12          0            0            walls along rows
+    bodies      0           0            1
+    all         15          1            1            any other
+
+The kernels of all kinds run at the same time, and that of the free blocks last.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpilbm.backends.cuda.tiles import Tile
+from mpilbm.solids.body_walls import BLOCK
+
+COLUMNS, ROWS, WITHIN = 3, 12, 15  # bits of the faces x-, x+ and row-, row+, and of all four
+BITS = 20  # of each number of a block in a word, along x, along rows, and of its part
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What the blocks of a kind may meet.
+
+    faces   bits of the walls along x and rows
+    planes  walls across the planes
+    bodies  bodies at rest
+    listed  the numbers of its blocks are in an array; else they are all blocks of the grid
+    """
+
+    faces: int = 0
+    planes: bool = False
+    bodies: bool = False
+    listed: bool = True
+
+    def options(self) -> tuple[str, ...]:
+        """The options for the compiler."""
+        met = f"-DFACES_MET={self.faces}", f"-DPLANES_MET={int(self.planes)}"
+        return (*met, f"-DBODIES_MET={int(self.bodies)}", f"-DLISTED={int(self.listed)}")
+
+
+FREE = Kind()
+WHOLE = Kind(listed=False)
+SINGLE = Kind(COLUMNS), Kind(ROWS), Kind(planes=True), Kind(bodies=True)
+ANY = Kind(WITHIN, planes=True), Kind(WITHIN, planes=True, bodies=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Surroundings:
+    """What the blocks of a slab may meet.
+
+    nx, rows  of its planes
+    owned     number of the first owned plane in the arrays, and of owned planes
+    wraps     whether planes wrap around
+    columns   (begin, end) along x that are updated
+    faces     bits of the faces along x and rows that are walls
+    walls     first and last plane at walls across the planes
+    bodies    bool (planes, rows, segments): whether BLOCK cells of a row have words; None without
+    """
+
+    nx: int
+    rows: int
+    owned: tuple[int, int]
+    wraps: bool
+    columns: tuple[int, int]
+    faces: int
+    walls: tuple[int, int]
+    bodies: NDArray[np.bool_] | None = None
+
+    @property
+    def free(self) -> bool:
+        """Whether no block can meet anything."""
+        first, count = self.owned
+        across = self.walls[0] >= first - 1 or self.walls[1] <= first + count
+        return not self.faces and not across and self.bodies is None
+
+    def blocks(
+        self, tile: Tile, parts: list[tuple[int, int]]
+    ) -> Iterator[tuple[Kind, NDArray[np.int64]]]:
+        """The kinds of the blocks of some parts (first plane, end), and the words of these blocks.
+
+        The free blocks come last.
+        """
+        begin, end = self.columns
+        xs = np.arange(begin, end, tile.own[0])
+        rows = np.arange(0, self.rows, tile.own[1])
+        meets = np.zeros((len(parts), len(rows), len(xs), 4), bool)  # as SINGLE
+        low, high = (xs < 2), (xs + tile.own[0] > self.nx - 2)
+        meets[..., 0] = low * (self.faces & 1) | high * (self.faces & 2)
+        low, high = (rows < 2), (rows + tile.own[1] > self.rows - 2)
+        meets[..., 1] = (low * (self.faces & 4) | high * (self.faces & 8))[:, None]
+        for k, (first, last) in enumerate(parts):
+            meets[k, ..., 2] = first - 1 <= self.walls[0] or last >= self.walls[1]
+            if self.bodies is not None:
+                meets[k, ..., 3] = self._near_bodies(tile, first, last, rows, xs)
+        numbers = np.arange(meets[..., 0].size, dtype=np.int64).reshape(meets.shape[:-1])
+        part, row, x = np.unravel_index(numbers, meets.shape[:-1])
+        words = x | row << BITS | part << 2 * BITS
+        count = meets.sum(axis=-1)
+        kinds = [*SINGLE, ANY[self.bodies is not None], FREE]
+        masks = [*((count == 1) & meets[..., k] for k in range(4)), count > 1, count == 0]
+        for kind, mask in zip(kinds, masks, strict=True):
+            if mask.any():
+                yield kind, words[mask]
+
+    def _near_bodies(
+        self,
+        tile: Tile,
+        first: int,
+        last: int,
+        rows: NDArray[np.int64],
+        xs: NDArray[np.int64],
+    ) -> NDArray[np.bool_]:
+        """Whether bodies are where blocks compute the first step, (rows, xs)."""
+        assert self.bodies is not None
+        lower, upper = max(first - 1, self.walls[0]), min(last, self.walls[1])
+        planes = np.arange(lower, upper + 1)
+        if self.wraps:
+            planes = self.owned[0] + (planes - self.owned[0]) % self.owned[1]
+        there = self.bodies[planes].any(axis=0)
+        near_rows = (rows[:, None] - 1 + np.arange(tile.ty - 2)) % self.rows
+        near_xs = (xs[:, None] - 1 + np.arange(tile.tx - 2)) % self.nx // BLOCK
+        return there[near_rows].any(axis=1)[:, near_xs].any(axis=2)

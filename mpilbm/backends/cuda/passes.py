@@ -1,0 +1,102 @@
+"""Launches of the moment sweep with two steps in one pass over memory."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from mpilbm.backends.cuda.blocks import FREE, WHOLE, Kind, Surroundings
+from mpilbm.backends.cuda.tiles import Tile
+from mpilbm.backends.gpu.launch import GpuLaunch
+from mpilbm.codegen.program import Kernel
+
+BESIDE = "special"  # the stream of blocks that meet walls or bodies
+
+
+def parts_of(
+    tile: Tile, begin: int, end: int, stride: int = 1, edge: int = 0
+) -> list[tuple[int, int]]:
+    """(first plane, end) of each block of a column, over planes from begin to end."""
+    planes = 1 if stride > 1 else tile.planes
+    if edge:
+        planes, stride = edge, end - begin - edge
+    step = stride if stride > 1 else planes
+    return [(first, min(first + planes, end)) for first in range(begin, end, max(step, planes))]
+
+
+class PassLaunch(GpuLaunch):
+    """The sweep with two steps: a kernel for each kind of blocks, all at the same time.
+
+    function  the compiled kernel of a kind
+    shared    bytes of shared memory of a block
+    further   the arguments before those of the blocks
+    edge      if given, a range is computed at both ends only, so many planes each, by one block in
+              each column
+    """
+
+    def __init__(
+        self,
+        device: Any,
+        function: Callable[[Kind], Any],
+        tile: Tile,
+        around: Surroundings,
+        shared: int,
+        kernel: Kernel,
+        further: Sequence[Any],
+        values: list[Any],
+        edge: int = 0,
+    ):
+        super().__init__(kernel, (around.nx, around.rows), values)
+        self._device, self._function, self._tile, self._around = device, function, tile, around
+        self._shared, self._further, self._edge = shared, further, edge
+        self._lists: dict[tuple[int, int, int], list[tuple[Kind, Any, tuple[int, ...]]]] = {}
+
+    def pieces(self, begin: int, end: int, stride: int) -> list[tuple[int, int, int]]:
+        """The range itself: blocks over several planes need no second grid."""
+        return [(begin, end, stride)] if begin < end else []
+
+    def call(self, begin: int, end: int, stride: int) -> list[tuple[Any, tuple, tuple]]:
+        """(function, grid, arguments) of each kind of blocks; the free blocks come last."""
+        key = begin, end, stride
+        if key not in self._lists:
+            self._lists[key] = self._listed(*key)
+        planes = 1 if stride > 1 else self._tile.planes
+        if self._edge:
+            planes, stride = self._edge, end - begin - self._edge
+        columns = map(np.int32, self._around.columns)
+        numbers = map(np.int64, (begin, end, stride, planes))
+        after = *columns, *numbers, *self._values
+        return [
+            (self._function(kind), grid, (*self._further, words, *after))
+            for kind, words, grid in self._lists[key]
+        ]
+
+    def _listed(
+        self, begin: int, end: int, stride: int
+    ) -> list[tuple[Kind, Any, tuple[int, ...]]]:
+        """The kinds of blocks, where the words of these blocks are, and the grid of the launch."""
+        parts, tile, around = parts_of(self._tile, begin, end, stride, self._edge), self._tile, self._around
+        if around.free:
+            (first, last), own = around.columns, tile.own
+            grid = -(-(last - first) // own[0]), -(-around.rows // own[1]), len(parts)
+            return [(WHOLE, np.uint64(0), grid)]
+        found = around.blocks(tile, parts)
+        return [(kind, self._device.upload(words), (words.size, 1, 1)) for kind, words in found]
+
+    def enqueue(self, stream: Any, calls: list[Any]) -> None:
+        for launches in calls:
+            *others, last = launches
+            if others:
+                beside = self._device.stream(BESIDE)
+                beside.wait(stream.record())
+                with beside.cupy:
+                    self._start(others)
+                done = beside.record()
+            with stream.cupy:
+                self._start([last])
+            if others:
+                stream.wait(done)
+
+    def _start(self, launches: Sequence[tuple[Any, tuple, tuple]]) -> None:
+        for function, grid, values in launches:
+            function(grid, self._tile.threads, values, shared_mem=self._shared)

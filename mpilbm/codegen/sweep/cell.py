@@ -185,7 +185,10 @@ def collision_lines(model: Model) -> list[str]:
         lines.append(f"const real a_{name} = fma(-j_{axes[a]}, v_{axes[b]}, {second});")
 
     def let(name: str, expression: Expression) -> Symbol:
-        lines.append(f"const real {name} = {fused(sympify(expression))};")
+        text = fused(sympify(expression))
+        if model.collision.closure is None or model.collision.closure.name == "smagorinsky":
+            text = text.replace("DIVIDE(", "quotient(").replace("sqrt(", "root(")
+        lines.append(f"const real {name} = {text};")
         return symbol(name)
 
     for k, value in enumerate(_leaving(model, let)):

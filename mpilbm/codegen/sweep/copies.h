@@ -1,4 +1,4 @@
-/* The PTX of the moment sweep: asynchronous copies, barriers that wait for them, 1 / x, and halves.
+/* The PTX of the moment sweep: asynchronous copies, barriers that wait for them, 1 / x, roots, and halves.
    tests/emulation/cuda_emulation.h replaces it by C++ where there is no GPU. */
 
 /* A CUtensorMap. It is a parameter of the kernel: a copy in global memory, written by ordinary copies,
@@ -14,6 +14,28 @@ INLINE float reciprocal(float value)
   return fma(first, fma(-value, first, 1.0f), first);
 }
 INLINE double reciprocal(double value) { return 1.0 / value; }
+/* a / b and a root, rounded as by the compiler's own code, whose branches to functions for extreme numbers cost
+   registers; for normal numbers b and a / b, or a = 0, and for any number that is not negative. */
+INLINE float quotient(float a, float b)
+{
+#ifdef INTRINSICS
+  return quick_ratio(a, b);
+#else
+  const float inverse = reciprocal(b), first = a * inverse;
+  return fma(inverse, fma(-b, first, a), first);
+#endif
+}
+INLINE float root(float value)
+{
+  const bool tiny = value < 0x1p-96f;
+  const float larger = value * (tiny ? 0x1p64f : 1.0f);
+  float inverse;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(larger == 0.0f ? 1.0f : larger));
+  const float first = larger * inverse;
+  return fma(fma(-first, first, larger), 0.5f * inverse, first) * (tiny ? 0x1p-32f : 1.0f);
+}
+INLINE double quotient(double a, double b) { return a / b; }
+INLINE double root(double value) { return sqrt(value); }
 INLINE unsigned shared_address(const void* pointer) { return (unsigned)__cvta_generic_to_shared(pointer); }
 INLINE void barrier_init(unsigned long long* barrier)
 {

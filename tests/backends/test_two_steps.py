@@ -27,6 +27,7 @@ from support.two_steps import (
 
 from mpilbm.backends import tuning
 from mpilbm.backends.cuda import tiles
+from mpilbm.backends.cuda.passes import PassLaunch
 from mpilbm.backends.cuda.sweep import SweepLaunch
 from mpilbm.backends.cuda.tiles import Tile
 from mpilbm.solver import two_steps
@@ -188,7 +189,8 @@ def test_the_faster_way_is_used(monkeypatch):
     nothing = {"get": lambda *_: None, "put": lambda *_: None}  # no earlier measurement
     monkeypatch.setattr(tuning, "cache", SimpleNamespace(digest=tuning.cache.digest, **nothing))
     launched = []
-    monkeypatch.setattr(SweepLaunch, "__call__", lambda *args: launched.append(args))
+    for kind in (SweepLaunch, PassLaunch):
+        monkeypatch.setattr(kind, "__call__", lambda *args: launched.append(args))
 
     def timed(work):
         launched.clear()

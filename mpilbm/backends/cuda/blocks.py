@@ -3,19 +3,20 @@
 Each kind has a kernel of its own, compiled for what its blocks meet, because registers are few: a
 kernel for all of them spills, and its loop also costs more where a block meets one wall alone.
 
-    kind        FACES_MET   PLANES_MET   BODIES_MET
-    free        0           0            0            most blocks
-    planes      0           1            0            walls across the planes
-    columns     3           0            0            walls at x- or x+
-    rows        12          0            0            walls along rows
-    bodies      0           0            1
-    all         15          1            1            any other
+    kind        FACES_MET   PLANES_MET   BODIES_MET   SHARES_MET
+    free        0           0            0            0            most blocks
+    planes      0           1            0            0            walls across the planes
+    columns     3           0            0            0            walls at x- or x+
+    rows        12          0            0            0            walls along rows
+    bodies      0           0            1            0            half-way walls of bodies
+    shares      0           0            0            1            cells partly in bodies
+    all         15          1            1            1            any other
 
 The kernels of all kinds run at the same time, and that of the free blocks last.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,25 +34,26 @@ class Kind:
 
     faces   bits of the walls along x and rows
     planes  walls across the planes
-    bodies  bodies at rest
+    bodies  half-way walls of bodies at rest
+    shares  cells with a solid share
     listed  the numbers of its blocks are in an array; else they are all blocks of the grid
     """
 
     faces: int = 0
     planes: bool = False
     bodies: bool = False
+    shares: bool = False
     listed: bool = True
 
     def options(self) -> tuple[str, ...]:
         """The options for the compiler."""
         met = f"-DFACES_MET={self.faces}", f"-DPLANES_MET={int(self.planes)}"
-        return (*met, f"-DBODIES_MET={int(self.bodies)}", f"-DLISTED={int(self.listed)}")
+        inside = f"-DBODIES_MET={int(self.bodies)}", f"-DSHARES_MET={int(self.shares)}"
+        return (*met, *inside, f"-DLISTED={int(self.listed)}")
 
 
 FREE = Kind()
-WHOLE = Kind(listed=False)
-SINGLE = Kind(COLUMNS), Kind(ROWS), Kind(planes=True), Kind(bodies=True)
-ANY = Kind(WITHIN, planes=True), Kind(WITHIN, planes=True, bodies=True)
+SINGLE = Kind(COLUMNS), Kind(ROWS), Kind(planes=True), Kind(bodies=True), Kind(shares=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +67,8 @@ class Surroundings:
     faces     bits of the faces along x and rows that are walls
     walls     first and last plane at walls across the planes
     bodies    bool (planes, rows, segments): whether BLOCK cells of a row have words; None without
+    shares    the same of cells with a solid share
+    moves     shares change with time: all blocks may meet some
     """
 
     nx: int
@@ -75,13 +79,21 @@ class Surroundings:
     faces: int
     walls: tuple[int, int]
     bodies: NDArray[np.bool_] | None = None
+    shares: NDArray[np.bool_] | None = None
+    moves: bool = False
 
     @property
     def free(self) -> bool:
         """Whether no block can meet anything."""
         first, count = self.owned
         across = self.walls[0] >= first - 1 or self.walls[1] <= first + count
-        return not self.faces and not across and self.bodies is None
+        there = self.bodies is not None or self.shares is not None
+        return not self.faces and not across and not there
+
+    @property
+    def whole(self) -> Kind:
+        """The kind of all blocks of a slab in which they are free."""
+        return Kind(shares=self.moves, listed=False)
 
     def blocks(
         self, tile: Tile, parts: list[tuple[int, int]]
@@ -93,40 +105,42 @@ class Surroundings:
         begin, end = self.columns
         xs = np.arange(begin, end, tile.own[0])
         rows = np.arange(0, self.rows, tile.own[1])
-        meets = np.zeros((len(parts), len(rows), len(xs), 4), bool)  # as SINGLE
+        meets = np.zeros((len(parts), len(rows), len(xs), len(SINGLE)), bool)
         low, high = (xs < 2), (xs + tile.own[0] > self.nx - 2)
         meets[..., 0] = low * (self.faces & 1) | high * (self.faces & 2)
         low, high = (rows < 2), (rows + tile.own[1] > self.rows - 2)
         meets[..., 1] = (low * (self.faces & 4) | high * (self.faces & 8))[:, None]
         for k, (first, last) in enumerate(parts):
             meets[k, ..., 2] = first - 1 <= self.walls[0] or last >= self.walls[1]
-            if self.bodies is not None:
-                meets[k, ..., 3] = self._near_bodies(tile, first, last, rows, xs)
+            for number, there in ((3, self.bodies), (4, self.shares)):
+                if there is not None:
+                    meets[k, ..., number] = self._near(there, tile, first, last, rows, xs)
         numbers = np.arange(meets[..., 0].size, dtype=np.int64).reshape(meets.shape[:-1])
         part, row, x = np.unravel_index(numbers, meets.shape[:-1])
         words = x | row << BITS | part << 2 * BITS
         count = meets.sum(axis=-1)
-        kinds = [*SINGLE, ANY[self.bodies is not None], FREE]
-        masks = [*((count == 1) & meets[..., k] for k in range(4)), count > 1, count == 0]
-        for kind, mask in zip(kinds, masks, strict=True):
+        several = Kind(WITHIN, True, self.bodies is not None, self.shares is not None)
+        kinds = [*SINGLE, several, FREE]
+        masks = [(count == 1) & meets[..., k] for k in range(len(SINGLE))]
+        for kind, mask in zip(kinds, [*masks, count > 1, count == 0], strict=True):
             if mask.any():
-                yield kind, words[mask]
+                yield replace(kind, shares=kind.shares or self.moves), words[mask]
 
-    def _near_bodies(
+    def _near(
         self,
+        table: NDArray[np.bool_],
         tile: Tile,
         first: int,
         last: int,
         rows: NDArray[np.int64],
         xs: NDArray[np.int64],
     ) -> NDArray[np.bool_]:
-        """Whether bodies are where blocks compute the first step, (rows, xs)."""
-        assert self.bodies is not None
+        """Whether a table has something where blocks compute the first step, (rows, xs)."""
         lower, upper = max(first - 1, self.walls[0]), min(last, self.walls[1])
         planes = np.arange(lower, upper + 1)
         if self.wraps:
             planes = self.owned[0] + (planes - self.owned[0]) % self.owned[1]
-        there = self.bodies[planes].any(axis=0)
+        there = table[planes].any(axis=0)
         near_rows = (rows[:, None] - 1 + np.arange(tile.ty - 2)) % self.rows
         near_xs = (xs[:, None] - 1 + np.arange(tile.tx - 2)) % self.nx // BLOCK
         return there[near_rows].any(axis=1)[:, near_xs].any(axis=2)

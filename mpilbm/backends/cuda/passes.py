@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from mpilbm.backends.cuda.blocks import FREE, WHOLE, Kind, Surroundings
+from mpilbm.backends.cuda.blocks import Kind, Surroundings
 from mpilbm.backends.cuda.tiles import Tile
 from mpilbm.backends.gpu.launch import GpuLaunch
 from mpilbm.codegen.program import Kernel
@@ -79,7 +79,7 @@ class PassLaunch(GpuLaunch):
         if around.free:
             (first, last), own = around.columns, tile.own
             grid = -(-(last - first) // own[0]), -(-around.rows // own[1]), len(parts)
-            return [(WHOLE, np.uint64(0), grid)]
+            return [(around.whole, np.uint64(0), grid)]
         found = around.blocks(tile, parts)
         return [(kind, self._device.upload(words), (words.size, 1, 1)) for kind, words in found]
 

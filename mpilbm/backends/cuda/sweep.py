@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.backends.cuda import overlap
-from mpilbm.backends.cuda.blocks import FREE, WHOLE, WITHIN, Kind, Surroundings
+from mpilbm.backends.cuda.blocks import FREE, WITHIN, Kind, Surroundings
 from mpilbm.backends.cuda.passes import PassLaunch, parts_of
 from mpilbm.backends.cuda.tiles import Needs, Share, Tile, candidates
 from mpilbm.backends.gpu.launch import GpuLaunch, planes_of
@@ -24,9 +24,9 @@ from mpilbm.backends.interfaces import (
 )
 from mpilbm.backends.tuning import fastest
 from mpilbm.backends.units import side_by_side
-from mpilbm.codegen.program import Kernel, Program
+from mpilbm.codegen.program import MOVED, SHARE, Kernel, Program
 from mpilbm.core.errors import MpilbmError
-from mpilbm.layouts.grid import Grid
+from mpilbm.layouts.grid import Grid, byte_grid
 from mpilbm.solids import body_walls, box_walls
 from mpilbm.solids.body_walls import BodyWalls
 from mpilbm.solids.box_walls import FAR, BoxWalls
@@ -80,11 +80,32 @@ class SweepKernel:
         self._grid: Grid | None = None  # of the fluid, once walls are applied
         self._owned: tuple[int, int] | None = None  # planes, as planes_of(), where it is known
         self._columns = 0, 0  # begin and end along x of the cells that passes of two steps update
+        self._shares: NDArray[np.bool_] | None = None
         self.tile: Tile | None = None
+
+    def _with_shares(self, shares: Array) -> NDArray[np.bool_]:
+        """Whether BLOCK cells of a row have a solid share, (planes, rows, segments).
+
+        All of a ghost plane may have some: its shares come later from a neighbour.
+        """
+        grid, owned = self._grid, self._owned
+        assert grid, "two steps have a grid"
+        assert owned, "two steps have planes"
+        memory = byte_grid(SHARE, grid)
+        values = self._device.download(shares).reshape(-1, memory.plane_stride)
+        rows = values[:, : grid.rows * memory.row_stride].reshape(-1, grid.rows, memory.row_stride)
+        segments = -(-grid.nx // body_walls.BLOCK)
+        cells = np.zeros((*rows.shape[:2], segments * body_walls.BLOCK), bool)
+        cells[..., : grid.nx] = rows[..., : grid.nx] != 0
+        found = cells.reshape(*rows.shape[:2], segments, -1).any(axis=-1)
+        found[: owned[0]] = found[sum(owned) :] = not grid.wraps
+        return found
 
     def bind(self, **arguments: Any) -> Launch:
         """Fix all arguments; the first call chooses a tile, or the generic kernel if none fits."""
         values = checked(self._kernel, self._program, arguments)
+        if self._steps == 2 and SHARE in arguments and self._shares is None:
+            self._shares = self._with_shares(arguments[SHARE])
         if self.tile is None:
             self.tile = self._choose(arguments, values)
         if self.tile is None:
@@ -175,8 +196,8 @@ class SweepKernel:
 
     def _module(self, tile: Tile, kind: Kind | None = None) -> Any:
         if self._steps == 2:
-            kind = kind or (WHOLE if self._around.free else FREE)
-        met = kind.options() if kind else ()
+            kind = kind or (self._around.whole if self._around.free else replace(FREE, shares=self._around.moves))
+        met = kind.options() if kind else ("-DSHARES_MET=1",)
         options = ("--std=c++17", "--fmad=false", *tile.options(), *self._met, *met)
         if options not in self._modules:
             self._modules[options] = self._device.module(self._program.sweep, options)
@@ -221,9 +242,18 @@ class SweepKernel:
         assert owned, "two steps have planes"
         first, last = map(int, self._walls["planes"] if self._walls["faces"] else (-FAR, FAR))
         faces, wraps = int(self._walls["faces"]) & WITHIN, bool(grid.wraps)
-        there = self._bodies.there
+        there, moves = self._bodies.there, any(a.name == MOVED for a in self._kernel.arguments)
         return Surroundings(
-            grid.nx, grid.rows, owned, wraps, self._columns, faces, (first, last), there
+            grid.nx,
+            grid.rows,
+            owned,
+            wraps,
+            self._columns,
+            faces,
+            (first, last),
+            there,
+            None if moves else self._shares,
+            moves,
         )
 
     @property
@@ -269,7 +299,7 @@ class SweepKernel:
         if self._steps == 1:
             return (None,)
         if self._around.free:
-            return (WHOLE,)
+            return (self._around.whole,)
         assert self._owned, "two steps have planes"
         parts = parts_of(tile, self._owned[0], sum(self._owned))
         return [kind for kind, _ in self._around.blocks(tile, parts)]

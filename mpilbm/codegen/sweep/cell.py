@@ -6,6 +6,7 @@ fma, so that all compilers round them alike.
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import prod
 
 from sympy import Symbol, collect, expand, factor, factor_terms, sympify
 from sympy.core import Add, Mul
@@ -22,6 +23,8 @@ from mpilbm.physics import algebra
 from mpilbm.physics.algebra import pairs
 from mpilbm.physics.lattices import Lattice
 
+WEIGHT = "solid_weight"  # of the solid share, in boundaries/partially_saturated.py
+POSITIVE = {"UNIT", "rho", "inverse"}
 IN_BODY = "in_body"  # the place of a cell in a body that moves, see moving.h
 
 
@@ -155,8 +158,12 @@ def _formulas(model: Model) -> list[CellValue]:
     return found if model.nu is None else [*found, model.nu]
 
 
-def collision_lines(model: Model) -> list[str]:
-    """C lines from density, j and second moments to the stored values after the collision."""
+def collision_lines(model: Model, empty: bool = False) -> list[str]:
+    """C lines from density, j and second moments to the stored values after the collision.
+
+    `empty`: of cells without a solid share; the values have the bits of a share of 0.
+    """
+    shared = model.body is not None and not empty
     lattice, D = model.lattice, model.lattice.D
     axes, tensor = "xyz"[:D], pairs(D)
     lines = ["const real density = sum_;", f"const real rho = {_rest(model)};"]
@@ -166,12 +173,12 @@ def collision_lines(model: Model) -> list[str]:
             names = {name: symbol(name) for name in value.numbers}
             names |= {axis: symbol(f"cell_{axis}") for axis in value.coordinates}
             lines.append(f"const real {value.name} = {c_text(value.expression(names))};")
-    if model.body:
+    if shared:
         lines.append("const real fluid_part = R(1) - share;")
     for axis in axes:
         momentum = f"fma(R(0.5), scaled_{axis}, sum_{axis})" if model.half else f"sum_{axis}"
         if model.forcing:
-            part = "fluid_part * " if model.body else ""
+            part = "fluid_part * " if shared else ""
             lines.append(f"const real scaled_{axis} = {part}force_{axis} * (R(1) / UNIT);")
         lines.append(f"const real j_{axis} = {momentum};")
         lines.append(f"const real u_{axis} = j_{axis} * inverse, v_{axis} = u_{axis} * UNIT;")
@@ -185,6 +192,8 @@ def collision_lines(model: Model) -> list[str]:
         lines.append(f"const real a_{name} = fma(-j_{axes[a]}, v_{axes[b]}, {second});")
 
     def let(name: str, expression: Expression) -> Symbol:
+        if empty and name == WEIGHT:
+            return symbol(name)
         text = fused(sympify(expression))
         if model.collision.closure is None or model.collision.closure.name == "smagorinsky":
             text = text.replace("DIVIDE(", "quotient(").replace("sqrt(", "root(")
@@ -192,8 +201,46 @@ def collision_lines(model: Model) -> list[str]:
         return symbol(name)
 
     for k, value in enumerate(_leaving(model, let)):
-        lines.append(f"stored[{k}] = {fused(value, products_last=moves)};")
+        text = of_empty_cells(value) if empty else fused(value, products_last=moves)
+        lines.append(f"stored[{k}] = {text};")
     return lines
+
+
+def of_empty_cells(value: Expression) -> str:
+    """C text of a stored value where WEIGHT is 0, with the bits of `fused`, also of zeros.
+
+    A factor that is -1 then has no rounding; a term that is 0 keeps its sign.
+    """
+    weight, text = symbol(WEIGHT), ""
+    for term in value.as_ordered_terms() if isinstance(value, Add) else [value]:
+        sign, factors, zero = 1, [], False
+        for factor in Mul.make_args(term):
+            known = factor.xreplace({weight: sympify(0)})
+            zero |= known == 0
+            if known in (1, -1) and known != factor:
+                sign *= int(known)
+            elif known != 0:
+                factors.append(known)
+        if zero:
+            odd = [f for f in factors if str(f) not in POSITIVE and not _even(f)]
+            signs = [sign, *(1 if f > 0 else -1 for f in odd if f.is_Number)]
+            others = [f"({fused(f)})" for f in odd if not f.is_Number]
+            product = " * ".join([f"R({'-' if prod(signs) < 0 else ''}0.0)", *others])
+            text = f"({text} + {product})" if text else product
+            continue
+        texts = [f"({fused(f)})" if isinstance(f, Add) else fused(f) for f in factors]
+        texts[0] = texts[0] if sign > 0 else f"-{texts[0]}"
+        if text and len(texts) > 1:
+            text = f"fma({texts[0]}, {' * '.join(texts[1:])}, {text})"
+        else:
+            product = " * ".join(texts)
+            text = f"({text} + {product})" if text else product
+    return text
+
+
+def _even(factor: Expression) -> bool:
+    """Whether a factor is an even power."""
+    return bool(factor.is_Pow and factor.exp.is_Integer and factor.exp % 2 == 0)
 
 
 def _leaving(model: Model, let: Let) -> list[Expression]:

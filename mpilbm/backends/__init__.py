@@ -212,7 +212,10 @@ class Device:
         """Enqueue the values that the collide-stream kernel expects in solid cells of an array."""
 
     def two_steps(
-        self, kernels: Mapping[str, CompiledKernel], grid: Grid, columns: tuple[int, int] | None = None
+        self,
+        kernels: Mapping[str, CompiledKernel],
+        grid: Grid,
+        columns: tuple[int, int] | None = None,
     ) -> TwoStepsKernel | None:
         """A kernel for two steps, without boundary lists; None: there is none.
 

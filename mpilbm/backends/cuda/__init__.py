@@ -240,7 +240,10 @@ class CudaDevice(GpuDevice):
             sweep.clear_solids(f)
 
     def two_steps(
-        self, kernels: Mapping[str, CompiledKernel], grid: Grid, columns: tuple[int, int] | None = None
+        self,
+        kernels: Mapping[str, CompiledKernel],
+        grid: Grid,
+        columns: tuple[int, int] | None = None,
     ) -> TwoStepsKernel | None:
         sweep = kernels[GENERAL]
         if not isinstance(sweep, SweepKernel):

@@ -63,7 +63,7 @@ class Surroundings:
     nx, rows  of its planes
     owned     number of the first owned plane in the arrays, and of owned planes
     wraps     whether planes wrap around
-    columns   (begin, end) along x that are updated
+    columns   (begin, end) along x that are updated; blocks begin at x = 0 in any case
     faces     bits of the faces along x and rows that are walls
     walls     first and last plane at walls across the planes
     bodies    bool (planes, rows, segments): whether BLOCK cells of a row have words; None without
@@ -102,8 +102,7 @@ class Surroundings:
 
         The free blocks come last.
         """
-        begin, end = self.columns
-        xs = np.arange(begin, end, tile.own[0])
+        xs = np.arange(0, self.columns[1], tile.own[0])
         rows = np.arange(0, self.rows, tile.own[1])
         meets = np.zeros((len(parts), len(rows), len(xs), len(SINGLE)), bool)
         low, high = (xs < 2), (xs + tile.own[0] > self.nx - 2)

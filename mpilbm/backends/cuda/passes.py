@@ -71,14 +71,16 @@ class PassLaunch(GpuLaunch):
             for kind, words, grid in self._lists[key]
         ]
 
-    def _listed(
-        self, begin: int, end: int, stride: int
-    ) -> list[tuple[Kind, Any, tuple[int, ...]]]:
+    def _listed(self, begin: int, end: int, stride: int) -> list[tuple[Kind, Any, tuple[int, ...]]]:
         """The kinds of blocks, where the words of these blocks are, and the grid of the launch."""
-        parts, tile, around = parts_of(self._tile, begin, end, stride, self._edge), self._tile, self._around
+        parts, tile, around = (
+            parts_of(self._tile, begin, end, stride, self._edge),
+            self._tile,
+            self._around,
+        )
         if around.free:
-            (first, last), own = around.columns, tile.own
-            grid = -(-(last - first) // own[0]), -(-around.rows // own[1]), len(parts)
+            own = tile.own
+            grid = -(-around.columns[1] // own[0]), -(-around.rows // own[1]), len(parts)
             return [(around.whole, np.uint64(0), grid)]
         found = around.blocks(tile, parts)
         return [(kind, self._device.upload(words), (words.size, 1, 1)) for kind, words in found]

@@ -196,7 +196,11 @@ class SweepKernel:
 
     def _module(self, tile: Tile, kind: Kind | None = None) -> Any:
         if self._steps == 2:
-            kind = kind or (self._around.whole if self._around.free else replace(FREE, shares=self._around.moves))
+            kind = kind or (
+                self._around.whole
+                if self._around.free
+                else replace(FREE, shares=self._around.moves)
+            )
         met = kind.options() if kind else ("-DSHARES_MET=1",)
         options = ("--std=c++17", "--fmad=false", *tile.options(), *self._met, *met)
         if options not in self._modules:

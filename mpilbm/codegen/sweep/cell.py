@@ -6,15 +6,14 @@ fma, so that all compilers round them alike.
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import prod
 
 from sympy import Symbol, collect, expand, factor, factor_terms, sympify
-from sympy.core import Add, Mul
 
 from mpilbm.codegen.cell_values import behind_cut, share_text
 from mpilbm.codegen.model import Macroscopic, Model
 from mpilbm.codegen.printer import c_text, symbol
 from mpilbm.codegen.program import MOTION, MOVED, SHARE
+from mpilbm.codegen.sweep.products import WEIGHT, fused, of_empty_cells
 from mpilbm.codegen.values import centre
 from mpilbm.core.formulas.values import CellValue
 from mpilbm.layouts import moments
@@ -23,8 +22,6 @@ from mpilbm.physics import algebra
 from mpilbm.physics.algebra import pairs
 from mpilbm.physics.lattices import Lattice
 
-WEIGHT = "solid_weight"  # of the solid share, in boundaries/partially_saturated.py
-POSITIVE = {"UNIT", "rho", "inverse"}
 IN_BODY = "in_body"  # the place of a cell in a body that moves, see moving.h
 
 
@@ -191,56 +188,18 @@ def collision_lines(model: Model, empty: bool = False) -> list[str]:
         second = f"fma({_number(-lattice.cs2)}, density, sum_{name})" if a == b else f"sum_{name}"
         lines.append(f"const real a_{name} = fma(-j_{axes[a]}, v_{axes[b]}, {second});")
 
+    closure = model.collision.closure
+    normal = closure is None or closure.normal_numbers
+
     def let(name: str, expression: Expression) -> Symbol:
-        if empty and name == WEIGHT:
-            return symbol(name)
-        text = fused(sympify(expression))
-        if model.collision.closure is None or model.collision.closure.name == "smagorinsky":
-            text = text.replace("DIVIDE(", "quotient(").replace("sqrt(", "root(")
-        lines.append(f"const real {name} = {text};")
+        if not (empty and name == WEIGHT):
+            lines.append(f"const real {name} = {fused(sympify(expression), normal=normal)};")
         return symbol(name)
 
     for k, value in enumerate(_leaving(model, let)):
         text = of_empty_cells(value) if empty else fused(value, products_last=moves)
         lines.append(f"stored[{k}] = {text};")
     return lines
-
-
-def of_empty_cells(value: Expression) -> str:
-    """C text of a stored value where WEIGHT is 0, with the bits of `fused`, also of zeros.
-
-    A factor that is -1 then has no rounding; a term that is 0 keeps its sign.
-    """
-    weight, text = symbol(WEIGHT), ""
-    for term in value.as_ordered_terms() if isinstance(value, Add) else [value]:
-        sign, factors, zero = 1, [], False
-        for factor in Mul.make_args(term):
-            known = factor.xreplace({weight: sympify(0)})
-            zero |= known == 0
-            if known in (1, -1) and known != factor:
-                sign *= int(known)
-            elif known != 0:
-                factors.append(known)
-        if zero:
-            odd = [f for f in factors if str(f) not in POSITIVE and not _even(f)]
-            signs = [sign, *(1 if f > 0 else -1 for f in odd if f.is_Number)]
-            others = [f"({fused(f)})" for f in odd if not f.is_Number]
-            product = " * ".join([f"R({'-' if prod(signs) < 0 else ''}0.0)", *others])
-            text = f"({text} + {product})" if text else product
-            continue
-        texts = [f"({fused(f)})" if isinstance(f, Add) else fused(f) for f in factors]
-        texts[0] = texts[0] if sign > 0 else f"-{texts[0]}"
-        if text and len(texts) > 1:
-            text = f"fma({texts[0]}, {' * '.join(texts[1:])}, {text})"
-        else:
-            product = " * ".join(texts)
-            text = f"({text} + {product})" if text else product
-    return text
-
-
-def _even(factor: Expression) -> bool:
-    """Whether a factor is an even power."""
-    return bool(factor.is_Pow and factor.exp.is_Integer and factor.exp % 2 == 0)
 
 
 def _leaving(model: Model, let: Let) -> list[Expression]:
@@ -302,30 +261,6 @@ def cell_body(model: Model, named: Callable[[str], str]) -> dict[str, str]:
         number = f"{named(MOVED)}[{place}]"
         found[IN_BODY] = f"InBody{{{named(MOTION)}, {number}, {at}}}"
     return found
-
-
-def fused(expression: Expression, products_last: bool = False) -> str:
-    """C text with each added product written as an fma, from left to right.
-
-    `products_last`: the other terms of a sum come first, so that no product is rounded.
-    """
-    if isinstance(expression, Add):
-        terms = expression.as_ordered_terms()
-        if products_last:
-            terms.sort(key=lambda term: isinstance(term, Mul))
-        text = fused(terms[0], products_last)
-        for term in terms[1:]:
-            if isinstance(term, Mul):
-                first, rest = term.args[0], Mul(*term.args[1:])
-                factors = fused(first, products_last), fused(rest, products_last)
-                text = f"fma({factors[0]}, {factors[1]}, {text})"
-            else:
-                text = f"({text} + {fused(term, products_last)})"
-        return text
-    if isinstance(expression, Mul):
-        texts = [(isinstance(a, Add), fused(a, products_last)) for a in expression.args]
-        return " * ".join(f"({text})" if is_sum else text for is_sum, text in texts)
-    return c_text(expression)
 
 
 class Parts:

@@ -20,12 +20,12 @@ from mpilbm.codegen.sweep.cell import (
     chain,
     collision_lines,
     function,
-    fused,
     population_lines,
 )
 from mpilbm.codegen.sweep.messages import Messages, by_shape, crossing, messages_text, outgoing
 from mpilbm.codegen.sweep.mirrors import FACES, OPTIONAL, entering_through, folded
 from mpilbm.codegen.sweep.mirrors import clear as clear_or_mirror
+from mpilbm.codegen.sweep.products import fused
 from mpilbm.layouts.formats import Formats
 from mpilbm.physics.lattices import Lattice
 

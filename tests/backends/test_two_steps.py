@@ -27,8 +27,7 @@ from support.two_steps import (
 
 from mpilbm.backends import tuning
 from mpilbm.backends.cuda import tiles
-from mpilbm.backends.cuda.passes import PassLaunch
-from mpilbm.backends.cuda.sweep import SweepLaunch
+from mpilbm.backends.cuda.passes import PassLaunch, SweepLaunch
 from mpilbm.backends.cuda.tiles import Tile
 from mpilbm.solver import two_steps
 from mpilbm.solver.two_steps import GROUP, TwoSteps

@@ -22,6 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.backends.cuda.tiles import Tile
+from mpilbm.codegen.program import SHARE
+from mpilbm.layouts.grid import Grid, byte_grid
 from mpilbm.solids.body_walls import BLOCK
 
 COLUMNS, ROWS, WITHIN = 3, 12, 15  # bits of the faces x-, x+ and row-, row+, and of all four
@@ -142,4 +144,21 @@ class Surroundings:
         there = table[planes].any(axis=0)
         near_rows = (rows[:, None] - 1 + np.arange(tile.ty - 2)) % self.rows
         near_xs = (xs[:, None] - 1 + np.arange(tile.tx - 2)) % self.nx // BLOCK
-        return there[near_rows].any(axis=1)[:, near_xs].any(axis=2)
+        in_rows: NDArray[np.bool_] = np.logical_or.reduce(there[near_rows], axis=1)
+        return np.logical_or.reduce(in_rows[:, near_xs], axis=2)
+
+
+def with_shares(shares: NDArray[np.uint8], grid: Grid, owned: tuple[int, int]) -> NDArray[np.bool_]:
+    """Whether BLOCK cells of a row have a solid share, (planes, rows, segments).
+
+    shares  of all cells of a slab, in memory as for populations on this grid
+    owned   as in Surroundings
+
+    All of a ghost plane may have some: its shares come later from a neighbour.
+    """
+    memory = byte_grid(SHARE, grid)
+    values = shares.reshape(-1, memory.plane_stride)[:, : grid.rows * memory.row_stride]
+    rows = values.reshape(-1, grid.rows, memory.row_stride)[..., : grid.nx] != 0
+    found = np.logical_or.reduceat(rows, np.arange(0, grid.nx, BLOCK), axis=-1)
+    found[: owned[0]] = found[sum(owned) :] = not grid.wraps
+    return found

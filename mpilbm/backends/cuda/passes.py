@@ -1,4 +1,4 @@
-"""Launches of the moment sweep with two steps in one pass over memory."""
+"""Launches of the moment sweep, with one step or with two in one pass over memory."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,6 +22,49 @@ def parts_of(
         planes, stride = edge, end - begin - edge
     step = stride if stride > 1 else planes
     return [(first, min(first + planes, end)) for first in range(begin, end, max(step, planes))]
+
+
+class SweepLaunch(GpuLaunch):
+    """The sweep with its arguments and tile; `further`: the arguments before the planes' numbers.
+
+    `shared`: bytes of shared memory of a block. `edge`: if given, a range is computed at both ends
+    only, so many planes each, by one block in each column.
+    """
+
+    def __init__(
+        self,
+        function: Any,
+        tile: Tile,
+        box: tuple[int, int],
+        shared: int,
+        kernel: Kernel,
+        further: Sequence[Any],
+        values: list[Any],
+        edge: int = 0,
+    ):
+        super().__init__(kernel, box, values)
+        self._edge = edge
+        self._function, self._tile, self._shared, self._further = function, tile, shared, further
+
+    def pieces(self, begin: int, end: int, stride: int) -> list[tuple[int, int, int]]:
+        """The range itself: blocks over several planes need no second grid."""
+        return [(begin, end, stride)] if begin < end else []
+
+    def call(self, begin: int, end: int, stride: int) -> tuple:
+        """(grid, arguments)."""
+        (nx, rows), tile = self._box, self._tile
+        planes = 1 if stride > 1 else tile.planes
+        if self._edge:
+            planes, stride = self._edge, end - begin - self._edge
+        pieces = -(-(end - begin) // max(stride, planes))
+        grid = -(-nx // tile.own[0]), -(-rows // tile.own[1]), pieces
+        numbers = map(np.int64, (begin, end, stride, planes))
+        return grid, (*self._further, *numbers, *self._values)
+
+    def enqueue(self, stream: Any, calls: list[Any]) -> None:
+        with stream.cupy:
+            for grid, values in calls:
+                self._function(grid, self._tile.threads, values, shared_mem=self._shared)
 
 
 class PassLaunch(GpuLaunch):

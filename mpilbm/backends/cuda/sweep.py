@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.backends.cuda import overlap
-from mpilbm.backends.cuda.blocks import FREE, WITHIN, Kind, Surroundings
-from mpilbm.backends.cuda.passes import PassLaunch, parts_of
+from mpilbm.backends.cuda.blocks import FREE, WITHIN, Kind, Surroundings, with_shares
+from mpilbm.backends.cuda.passes import PassLaunch, SweepLaunch, parts_of
 from mpilbm.backends.cuda.tiles import Needs, Share, Tile, candidates
-from mpilbm.backends.gpu.launch import GpuLaunch, planes_of
+from mpilbm.backends.gpu.launch import planes_of
 from mpilbm.backends.interfaces import (
     Array,
     CompiledKernel,
@@ -24,9 +24,9 @@ from mpilbm.backends.interfaces import (
 )
 from mpilbm.backends.tuning import fastest
 from mpilbm.backends.units import side_by_side
-from mpilbm.codegen.program import MOVED, SHARE, Kernel, Program
+from mpilbm.codegen.program import MOVED, SHARE, Program
 from mpilbm.core.errors import MpilbmError
-from mpilbm.layouts.grid import Grid, byte_grid
+from mpilbm.layouts.grid import Grid
 from mpilbm.solids import body_walls, box_walls
 from mpilbm.solids.body_walls import BodyWalls
 from mpilbm.solids.box_walls import FAR, BoxWalls
@@ -83,29 +83,14 @@ class SweepKernel:
         self._shares: NDArray[np.bool_] | None = None
         self.tile: Tile | None = None
 
-    def _with_shares(self, shares: Array) -> NDArray[np.bool_]:
-        """Whether BLOCK cells of a row have a solid share, (planes, rows, segments).
-
-        All of a ghost plane may have some: its shares come later from a neighbour.
-        """
-        grid, owned = self._grid, self._owned
-        assert grid, "two steps have a grid"
-        assert owned, "two steps have planes"
-        memory = byte_grid(SHARE, grid)
-        values = self._device.download(shares).reshape(-1, memory.plane_stride)
-        rows = values[:, : grid.rows * memory.row_stride].reshape(-1, grid.rows, memory.row_stride)
-        segments = -(-grid.nx // body_walls.BLOCK)
-        cells = np.zeros((*rows.shape[:2], segments * body_walls.BLOCK), bool)
-        cells[..., : grid.nx] = rows[..., : grid.nx] != 0
-        found = cells.reshape(*rows.shape[:2], segments, -1).any(axis=-1)
-        found[: owned[0]] = found[sum(owned) :] = not grid.wraps
-        return found
-
     def bind(self, **arguments: Any) -> Launch:
         """Fix all arguments; the first call chooses a tile, or the generic kernel if none fits."""
         values = checked(self._kernel, self._program, arguments)
         if self._steps == 2 and SHARE in arguments and self._shares is None:
-            self._shares = self._with_shares(arguments[SHARE])
+            assert self._grid, "two steps have a grid"
+            assert self._owned, "two steps have planes"
+            shares = self._device.download(arguments[SHARE])
+            self._shares = with_shares(shares, self._grid, self._owned)
         if self.tile is None:
             self.tile = self._choose(arguments, values)
         if self.tile is None:
@@ -121,7 +106,7 @@ class SweepKernel:
         wave, columns = self._device.processors * tile.blocks, tile.columns(grid.rows, grid.nx)
         return overlap.parts(planes, faces, columns, wave, tile.planes, sent)
 
-    def bind_parts(self, parts: Parts, **arguments: Any) -> tuple["SweepLaunch", "SweepLaunch"]:
+    def bind_parts(self, parts: Parts, **arguments: Any) -> tuple[Launch, Launch]:
         """What computes the edge planes at both ends of a range, and what computes a range."""
         values = checked(self._kernel, self._program, arguments)
         assert self.tile, "a tile is chosen first"
@@ -209,7 +194,7 @@ class SweepKernel:
 
     def _launch(
         self, tile: Tile, arguments: Mapping[str, Any], values: list[Any], edge: int = 0
-    ) -> "SweepLaunch | PassLaunch":
+    ) -> Launch:
         box = int(arguments["nx"]), int(arguments["rows"])
         # arguments before the numbers of planes
         further = [self._walls.reshape(1).view(WALLS), self._bodies.argument]
@@ -307,49 +292,6 @@ class SweepKernel:
         assert self._owned, "two steps have planes"
         parts = parts_of(tile, self._owned[0], sum(self._owned))
         return [kind for kind, _ in self._around.blocks(tile, parts)]
-
-
-class SweepLaunch(GpuLaunch):
-    """The sweep with its arguments and tile; `further`: the arguments before the planes' numbers.
-
-    `shared`: bytes of shared memory of a block. `edge`: if given, a range is computed at both ends
-    only, so many planes each, by one block in each column.
-    """
-
-    def __init__(
-        self,
-        function: Any,
-        tile: Tile,
-        box: tuple[int, int],
-        shared: int,
-        kernel: Kernel,
-        further: Sequence[Any],
-        values: list[Any],
-        edge: int = 0,
-    ):
-        super().__init__(kernel, box, values)
-        self._edge = edge
-        self._function, self._tile, self._shared, self._further = function, tile, shared, further
-
-    def pieces(self, begin: int, end: int, stride: int) -> list[tuple[int, int, int]]:
-        """The range itself: blocks over several planes need no second grid."""
-        return [(begin, end, stride)] if begin < end else []
-
-    def call(self, begin: int, end: int, stride: int) -> tuple:
-        """(grid, arguments)."""
-        (nx, rows), tile = self._box, self._tile
-        planes = 1 if stride > 1 else tile.planes
-        if self._edge:
-            planes, stride = self._edge, end - begin - self._edge
-        pieces = -(-(end - begin) // max(stride, planes))
-        grid = -(-nx // tile.own[0]), -(-rows // tile.own[1]), pieces
-        numbers = map(np.int64, (begin, end, stride, planes))
-        return grid, (*self._further, *numbers, *self._values)
-
-    def enqueue(self, stream: Any, calls: list[Any]) -> None:
-        with stream.cupy:
-            for grid, values in calls:
-                self._function(grid, self._tile.threads, values, shared_mem=self._shared)
 
 
 def encode_map(to: np.ndarray, arguments: Mapping[str, Any], share: Share, width: int) -> None:

@@ -141,7 +141,7 @@ class Surroundings:
         planes = np.arange(lower, upper + 1)
         if self.wraps:
             planes = self.owned[0] + (planes - self.owned[0]) % self.owned[1]
-        there = table[planes].any(axis=0)
+        there: NDArray[np.bool_] = np.logical_or.reduce(table[planes], axis=0)
         near_rows = (rows[:, None] - 1 + np.arange(tile.ty - 2)) % self.rows
         near_xs = (xs[:, None] - 1 + np.arange(tile.tx - 2)) % self.nx // BLOCK
         in_rows: NDArray[np.bool_] = np.logical_or.reduce(there[near_rows], axis=1)

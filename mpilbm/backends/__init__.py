@@ -220,7 +220,8 @@ class Device:
         """A kernel for two steps, without boundary lists; None: there is none.
 
         It takes the arguments of `collide_stream_0`, applies the same walls, and has the bits of
-        two of its launches.
+        two of its launches. It updates the cells with begin <= x < end only; `columns`: (begin,
+        end), by default all.
         """
         return None
 

@@ -99,7 +99,9 @@ def load_cupy(found: Driver) -> Any:
 
 
 class CudaDevice(GpuDevice):
-    """A GPU with its three streams, see Device; the current device of the calling thread.
+    """A GPU with its streams, the current device of the calling thread, see Device.
+
+    The stream "special" has the blocks of a pass that meet walls or bodies.
 
     The moment sweep applies walls if a tile fits the box.
     """
@@ -170,12 +172,12 @@ class CudaDevice(GpuDevice):
         return array
 
     def upload(self, array: np.ndarray) -> Array:
-        bulk = self._streams["bulk"]
-        if bulk.cupy.is_capturing():  # a recording is not a place for this copy
-            bulk = self._streams["copy"]
-        with bulk.cupy:
+        stream = self._streams["bulk"]
+        if stream.cupy.is_capturing():  # other streams may be part of the recording, too
+            stream = self.new_stream()
+        with stream.cupy:
             copy = self._cupy.asarray(np.ascontiguousarray(array).reshape(-1))
-        bulk.synchronize()
+        stream.synchronize()
         return copy
 
     def download(self, array: Array) -> np.ndarray:

@@ -16,12 +16,20 @@ BESIDE = "special"  # the stream of blocks that meet walls or bodies
 def parts_of(
     tile: Tile, begin: int, end: int, stride: int = 1, edge: int = 0
 ) -> list[tuple[int, int]]:
-    """(first plane, end) of each block of a column, over planes from begin to end."""
-    planes = 1 if stride > 1 else tile.planes
-    if edge:
-        planes, stride = edge, end - begin - edge
+    """(first plane, end) of each block of a column, as the kernel finds them from its number."""
+    planes, stride = planes_and_stride(tile, begin, end, stride, edge)
     step = stride if stride > 1 else planes
-    return [(first, min(first + planes, end)) for first in range(begin, end, max(step, planes))]
+    firsts = (begin + number * step for number in range(-(-(end - begin) // max(stride, planes))))
+    return [(first, min(first + planes, end)) for first in firsts]
+
+
+def planes_and_stride(
+    tile: Tile, begin: int, end: int, stride: int, edge: int = 0
+) -> tuple[int, int]:
+    """Planes of a block, and from the first plane of a block to that of the next one."""
+    if edge:
+        return edge, end - begin - edge
+    return (1 if stride > 1 else tile.planes), stride
 
 
 class SweepLaunch(GpuLaunch):
@@ -53,9 +61,7 @@ class SweepLaunch(GpuLaunch):
     def call(self, begin: int, end: int, stride: int) -> tuple:
         """(grid, arguments)."""
         (nx, rows), tile = self._box, self._tile
-        planes = 1 if stride > 1 else tile.planes
-        if self._edge:
-            planes, stride = self._edge, end - begin - self._edge
+        planes, stride = planes_and_stride(tile, begin, end, stride, self._edge)
         pieces = -(-(end - begin) // max(stride, planes))
         grid = -(-nx // tile.own[0]), -(-rows // tile.own[1]), pieces
         numbers = map(np.int64, (begin, end, stride, planes))
@@ -103,9 +109,7 @@ class PassLaunch(GpuLaunch):
         key = begin, end, stride
         if key not in self._lists:
             self._lists[key] = self._listed(*key)
-        planes = 1 if stride > 1 else self._tile.planes
-        if self._edge:
-            planes, stride = self._edge, end - begin - self._edge
+        planes, stride = planes_and_stride(self._tile, begin, end, stride, self._edge)
         columns = map(np.int32, self._around.columns)
         numbers = map(np.int64, (begin, end, stride, planes))
         after = *columns, *numbers, *self._values
@@ -116,11 +120,8 @@ class PassLaunch(GpuLaunch):
 
     def _listed(self, begin: int, end: int, stride: int) -> list[tuple[Kind, Any, tuple[int, ...]]]:
         """The kinds of blocks, where the words of these blocks are, and the grid of the launch."""
-        parts, tile, around = (
-            parts_of(self._tile, begin, end, stride, self._edge),
-            self._tile,
-            self._around,
-        )
+        tile, around = self._tile, self._around
+        parts = parts_of(tile, begin, end, stride, self._edge)
         if around.free:
             own = tile.own
             grid = -(-around.columns[1] // own[0]), -(-around.rows // own[1]), len(parts)

@@ -53,8 +53,7 @@ INLINE void look_at_own(const unsigned char* stage, int thread, real (*moments)[
 
 /* A block's way along `count` planes from `first` on. What walls and bodies cost is left out where it meets
    none: FACES are the walls along rows and x that it may meet, AT_PLANES says that there may be walls across, AT_BODIES
-   that there may be bodies. It stores cells from x = from_x to end_x only; tiles still begin at x = 0, since a tile
-   that begins within 32 bytes of memory takes a third longer. Planes beyond a wall are not read. */
+   that there may be bodies. It stores cells with from_x <= x < end_x only. Planes beyond a wall are not read. */
 template <int FACES, bool AT_PLANES, bool AT_BODIES>
 INLINE void walk(unsigned char* memory, const Walls& walls, const Bodies& bodies, int from_x, int end_x,
                  int block_x, int block_row, int64 first, int count, ARGUMENTS)

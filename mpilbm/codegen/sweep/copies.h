@@ -15,7 +15,7 @@ INLINE float reciprocal(float value)
 }
 INLINE double reciprocal(double value) { return 1.0 / value; }
 /* a / b and a root without the branches of the compiler's own code, whose functions for extreme numbers cost registers.
-   b and a / b are normal numbers, b below 2^126, or a is 0; no root is of a negative number. Infinity gives NaN.
+   b and a / b are normal numbers, b below 2^126, or a is +0; no root is of a negative number. Infinity gives NaN.
    On an H100 all roots of finite numbers had equal bits, and 4.3e9 quotients of a from 2^-60 and b from 2^-20 to 2^20. */
 INLINE float quotient(float a, float b)
 {

@@ -84,6 +84,7 @@ def advanced(case: dict, steps: int, device=Recorder) -> Cluster:
         ),
         (walled("y", precision="half", body=[FILLED]), tile(16, 9, 2, stages=2, planes=3)),
         (walled("xyz", "D3Q27", "half", **RECURSIVE, **FORMULAS), tile(12, 8, 2)),
+        (walled("xyz", size=(34, 13, 15), body=[FILLED]), tile(12, 8, 2, planes=3)),  # all kinds
     ],
     ids=lambda value: "" if isinstance(value, dict) else str(value),
 )

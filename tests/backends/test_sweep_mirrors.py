@@ -1,7 +1,7 @@
 """Free slip in the moment sweep: the flow of the boundary lists, also by two steps in one pass.
 
-More than 20 s: texts of the sweep are generated, up to 10 s each on D3Q27, and compiled in C++. Both
-tests use the same.
+More than 20 s: texts of the sweep are generated, in up to 10 s on D3Q27, and compiled in C++. Both
+tests use the same texts.
 """
 
 import numpy as np

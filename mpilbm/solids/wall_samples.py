@@ -154,13 +154,16 @@ def _plane_around(shape: Surface, foot: Floats, normal: Floats) -> Flags:
     """Whether the surface is plane within BESIDE cells of points on it; both (D, n).
 
     Points BESIDE cells away along the wall and FLAT cells outwards are fluid, FLAT inwards solid.
-    The normals of sheets, which have no inside, are not known well enough: they count as curved.
+    Sheets, which have no inside, count as curved.
     """
     plane = np.ones(foot.shape[1], bool)
-    for along in perpendicular(normal):
-        for there in (foot + BESIDE * along, foot - BESIDE * along):
-            plane &= shape.inside(*(there - FLAT * normal))
-            plane &= ~shape.inside(*(there + FLAT * normal))
+    for mine in _blocks(np.arange(foot.shape[1])):
+        n = normal[:, mine]
+        for along in perpendicular(n):
+            for there in (foot[:, mine] + BESIDE * along, foot[:, mine] - BESIDE * along):
+                plane[mine] &= shape.inside(*(there - FLAT * n)) & ~shape.inside(
+                    *(there + FLAT * n)
+                )
     return plane
 
 

@@ -150,6 +150,12 @@ def at_blocks(size):
         shape = {"name": "sphere", "centre": [20, 9, 6.4], "radius": 4}
         ball = {"label": "ball", "shape": shape, "motion": falls, "boundary": boundary}
         yield f"a free body {layout}", case | {"body": [ball]}
+        egg = {"name": "tilted_ellipsoid", "centre": [26, 9, 6.5], "radii": [4, 3, 2.5]}
+        egg |= {"rotate": [20, 30, 40]}
+        pair = (notched, 0.05), ({"label": "egg", "shape": egg}, -0.05)  # they meet
+        towards = [(body, falls | {"velocity": [u, 0, 0]}) for body, u in pair]
+        bodies = [body | {"motion": motion, "boundary": boundary} for body, motion in towards]
+        yield f"free bodies of any shape {layout}", case | {"body": bodies}
     for layout in ("ab", "moments", "indirect"):
         wall = {"name": "wall_model", "law": "spalding"}
         case = tables("D3Q19", size, "ball", layout)

@@ -19,8 +19,7 @@ tile: for them measurements differ less than the model errs.
 
 Measured (H100, float32): a block takes 2.8 to 3.1 us for a plane in boxes of 192^3 to 512^3 cells.
 With the exchange after the computation the model gives 166, 116 and 65 GLUPS for 384^3, 192^3 and
-128^3 cells on four GPUs; measured 185, 132 and 73 (2026-11-26,
-tools/measured/h100_4gpus_flows_2026-11-26.json). Divided, it gives 1.16, 1.27 and 1.26 times as
+128^3 cells on four GPUs; measured 189, 131 and 73. Divided, it gives 1.16, 1.27 and 1.26 times as
 many; measured 1.10, 1.04 and 1.11 (tools/measured/h100_4gpus_strong_2026-11-27.json). Of 8 to 128
 edge planes, 32 were the fastest in slabs of 512 planes (tools/measured/temporal_blocking.md).
 """

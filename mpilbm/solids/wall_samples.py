@@ -94,7 +94,7 @@ def wall_samples(
         other = mine[known]
         inclined[other] = True
         foot = at[other] + 0.5 - d[known, None] * n[known]
-        curved[other] = ~_plane_around(shape, foot.T, n[known].T)
+        curved[other] = ~_plane_around(case, shape, foot.T, n[known].T)
         normal[other], distance[other] = n[known], np.maximum(d[known], NEAREST)
     normal[~(flat | inclined)] = 0
     sampled, height = cells, distance.copy()
@@ -150,20 +150,22 @@ def _planes_of(
     return normal, nearest, known
 
 
-def _plane_around(shape: Surface, foot: Floats, normal: Floats) -> Flags:
+def _plane_around(case: BoundedLattice, shape: Surface, foot: Floats, normal: Floats) -> Flags:
     """Whether the surface is plane within BESIDE cells of points on it; both (D, n).
 
     Points BESIDE cells away along the wall and FLAT cells outwards are fluid, FLAT inwards solid.
-    Sheets, which have no inside, count as curved.
+    Those beyond faces that are not periodic are left out. Sheets, which have no inside, count as
+    curved.
     """
+    size, periodic = np.array(case.domain.size)[:, None], np.array(case.domain.periodic)[:, None]
     plane = np.ones(foot.shape[1], bool)
     for mine in _blocks(np.arange(foot.shape[1])):
         n = normal[:, mine]
         for along in perpendicular(n):
             for there in (foot[:, mine] + BESIDE * along, foot[:, mine] - BESIDE * along):
-                plane[mine] &= shape.inside(*(there - FLAT * n)) & ~shape.inside(
-                    *(there + FLAT * n)
-                )
+                beyond = (((there < 0) | (there > size)) & ~periodic).any(axis=0)
+                bent = ~shape.inside(*(there - FLAT * n)) | shape.inside(*(there + FLAT * n))
+                plane[mine] &= beyond | ~bent
     return plane
 
 

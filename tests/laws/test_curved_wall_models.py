@@ -79,11 +79,27 @@ def test_plane_parts_and_curved_ones():
     assert walls.curved.any()
 
 
+def test_wedges_end_at_faces():
+    """A ramp between two faces of the box is plane up to these, and curved at its upper edge."""
+    sides = [{"name": "bounce_back", "where": ["x-", "x+", "y-", "y+", "z-", "z+"]}]
+    above = {"name": "half_space", "point": [0, 2.2, 0], "normal": [0.6, -0.8, 0]}
+    block = {"name": "box", "lower": [-9, -9, 0], "upper": [9, 19, 6]}
+    tables = closed("D3Q19", [14, 14, 6], sides)
+    tables["body"] = [body(MODEL, "ramp", name="difference", of=[block, above])]
+    case = parse_case(tables, "test.toml")
+    (slab,) = split(case.shape, 1, True)
+    (entries,) = (each for each in build(case, slab).lists if each.samples)
+    walls, x = entries.samples, entries.cells % 14
+    assert walls.inclined[x < 7].all()
+    assert not walls.curved[x < 7].any()
+    assert walls.curved[walls.inclined & (x > 7)].all()
+
+
 def test_neither_slabs_nor_layouts_show():
     """Populations and forces in all bits."""
     given = {"fluid": {"viscosity": 1e-3}}
     whole = Cluster(past(3.0, [17, 13], **given)).start().run(9)
-    for slabs, layout in ((3, "ab"), (2, "aa"), (2, "indirect")):
+    for slabs, layout in ((3, "ab"), (2, "aa"), (2, "esopull"), (2, "indirect")):
         other = Cluster(past(3.0, [17, 13], layout={"name": layout}, **given), slabs)
         other.start().run(9)
         assert np.array_equal(other.state(), whole.state()), (slabs, layout)

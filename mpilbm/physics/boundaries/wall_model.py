@@ -57,12 +57,13 @@ class WallModel(Wall):
     along which a uniform flow stays as it is. At curved walls and next to edges of plane ones the
     populations return as at a half-way wall that slips at the velocity of the cell,
 
-        f_i = f_out_opp(i) + w_i c_i . (2 rho u_t / cs2 + 2 (c_i . n) T / cs4)
+        f_i = f_out_opp(i) + w_i c_i . (2 rho u_s / cs2 + 2 (c_i . n) T / cs4),
+        u_s = u - ((u - u_wall) . n) n
 
-    with u_t the part of u along the wall. The mirror image adds energy to the flow there; the slip
-    does not, but most of the stress T is lost. At inclined and curved walls the mass is not
-    conserved exactly. At inner edges and corners, and at slopes of masks and voxels, the wall acts
-    as `bounce_back`. For flows whose first cell is above y+ = 5. D2Q9, D3Q15, D3Q19 and D3Q27.
+    The mirror image adds energy to the flow there; the slip does not, but most of the stress T is
+    lost. Thin sheets count as curved. At inclined and curved walls the mass is not conserved
+    exactly. At inner edges and corners, and at slopes of masks and voxels, the wall acts as
+    `bounce_back`. For flows whose first cell is above y+ = 5. D2Q9, D3Q15, D3Q19 and D3Q27.
     [Asmuth et al. 2021, Phys. Fluids 33, 105111]
     """
 

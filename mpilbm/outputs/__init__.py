@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -53,6 +53,14 @@ class Writer(Protocol):
 
     def close(self) -> None:
         """Close its files."""
+
+
+@runtime_checkable
+class SamplesAhead(Writer, Protocol):
+    """A writer of an output with `ahead`."""
+
+    def prepare(self, step: int) -> None:
+        """Sample the step before one at which it is written; collective."""
 
 
 class PlaneCopies(Protocol):
@@ -217,12 +225,14 @@ class Watched(NamedTuple):
     """Numbers that `run.steady` compares.
 
     names     of the numbers, columns of steady.csv
-    numbers   returns those of the current step on rank 0; on the other ranks its result is not
-              used. Collective; may wait for the device
+    numbers   returns those of the current step, its argument, on rank 0; on the other ranks its
+              result is not used. Collective; may wait for the device
+    prepare   called in the step before, if given; collective
     """
 
     names: tuple[str, ...]
-    numbers: Callable[[], Sequence[float]]
+    numbers: Callable[[int], Sequence[float]]
+    prepare: Callable[[int], None] | None = None
 
 
 class Output(Schedule, KernelNeeds, Budget):

@@ -14,18 +14,16 @@ from mpilbm.core.units import FORCE, TORQUE, counted, lattice_text
 from mpilbm.model.findings import NOTE, Finding
 from mpilbm.outputs import Context, Output, Watched
 from mpilbm.outputs.body_motion import BodyMotion, MotionInStep, motion_of
-from mpilbm.outputs.coefficients import Coefficients, Series, columns, directions
+from mpilbm.outputs.coefficients import Coefficients, Series, columns, directions, width
 from mpilbm.outputs.core import body_problems, chosen_bodies, parts_problems
 from mpilbm.outputs.core.tables import TableWriter
-from mpilbm.outputs.core.totals import over_bodies
+from mpilbm.outputs.force_samples import Floats, ForceSamples
 from mpilbm.parallel import on_root
 from mpilbm.physics.boundaries import in_cells
 from mpilbm.physics.lattices import AXES
-from mpilbm.solids.shapes import Shape
 from mpilbm.storage.csv_log import Rows
 
 ROW_BYTES = 512
-Parts = list[tuple[np.ndarray, np.ndarray]]  # of each rank
 Moved = dict[int, MotionInStep]  # by number of the body
 
 
@@ -41,9 +39,10 @@ class BodyForces(Output):
     "c_l +z". A: `area`, or without it the projected area of the shape across the flow, for a
     velocity along an axis; in 2D the length in its place.
 
-    The force acts in the following step, at the time step + 1/2, computed by momentum exchange over
-    the body's links (see solver/momentum_exchange.py); the pressure is that of rho - 1. A body that
-    the faces of a `pressure_jump` cut has the force that it would have elsewhere. The torque is
+    The force on a body at rest is the mean of those in the steps before and after, which act at
+    step - 1/2 and step + 1/2 (see force_samples.py). At step 0, and for a body that moves, it is
+    that at step + 1/2. It is computed by momentum exchange (see solver/momentum_exchange.py); the
+    pressure is that of rho - 1. The faces of a `pressure_jump` do not change it. The torque is
     taken about `centre`, by default the centre of the shape, or of the box for a mask. In lattice
     units; with [units] the same quantities in SI follow.
 
@@ -108,19 +107,10 @@ class BodyForces(Output):
         across the flow.
         """
         bodies = (case.bodies[number] for number in self.bodies(case) if self.velocity)
-        found = {body.label: self.length or self._side(case, body.shape) for body in bodies}
+        found = {
+            body.label: self.length or width(case, body.shape, self.velocity) for body in bodies
+        }
         return {label: length for label, length in found.items() if length}
-
-    def _side(self, case: Case, shape: Shape | None) -> float | None:
-        """The width of a shape across the flow in 2D, its smallest side across the flow in 3D."""
-        if shape is None:
-            return None
-        axis = int(np.abs(self.velocity or 0).argmax())
-        if case.dimensions == 2:
-            return shape.frontal_area(axis, case.domain)
-        lower, upper = (np.array(bound, float) for bound in shape.bounds())
-        side = float(np.delete(upper - lower, axis).min())
-        return side if np.isfinite(side) else None
 
     @property
     def splits(self) -> bool:
@@ -227,22 +217,24 @@ class BodyForces(Output):
         return Coefficients(self.velocity or (), self.lift, self.size(case, number))
 
     def watched(self, context: Context) -> Watched:
-        """c_d of each body in the following step."""
-        case, exchanged, comm = context.case, context.solver.exchanged, context.comm
-        assert exchanged is not None, "the case needs forces, see Output.bodies"
-        D, bodies = case.dimensions, self.bodies(case)
-        of = on_root(comm, lambda: [self.coefficients(case, number) for number in bodies])
+        """c_d of each body, the mean of two steps."""
+        case, bodies, D = context.case, self.bodies(context.case), context.case.dimensions
+        of = on_root(context.comm, lambda: [self.coefficients(case, number) for number in bodies])
+        samples = ForceSamples(context)
 
-        def c_d() -> list[float]:
-            parts = comm.gather((exchanged.groups[:, 1], exchanged.start()()))
-            if parts is None:
+        def c_d(step: int) -> list[float]:
+            forces = samples.mean(step)
+            if forces is None:
                 return []
-            forces, weighed = over_bodies(case, parts), case.needs.weighed
-            places = (weighed.index(number) for number in bodies)
-            pairs = zip(of, places, strict=True)
+            pairs = zip(of, map(case.needs.weighed.index, bodies), strict=True)
             return [each.values(forces[place][:D])[0] for each, place in pairs]
 
-        return Watched(tuple(f"c_d_{case.bodies[number].label}" for number in bodies), c_d)
+        names = tuple(f"c_d_{case.bodies[number].label}" for number in bodies)
+        return Watched(names, c_d, samples.take)
+
+    def ahead(self, case: Case) -> bool:
+        """If there is a body at rest."""
+        return any(case.bodies[number].motion is None for number in self.bodies(case))
 
     def open(self, context: Context) -> "BodyForcesWriter":
         """Creates the files; after a restart keeps their rows up to the first step."""
@@ -262,6 +254,7 @@ class BodyForcesWriter(TableWriter):
         self.files: dict[int, Rows] = {}  # by number of the body, on rank 0
         self.series: dict[int, Series] = {}  # of the coefficients; likewise
         self.motions: dict[int, BodyMotion | None] = {}  # likewise
+        self._samples = ForceSamples(context)
         on_root(context.comm, self._open)
 
     def header(self, number: int) -> list[str]:
@@ -291,27 +284,32 @@ class BodyForcesWriter(TableWriter):
             coefficients = self.output.coefficients(self.case, number)
             self.series[number] = Series.of_rows(coefficients, header, rows.kept)
 
-    def start(self, step: int) -> Callable[[], tuple[Parts | None, Moved]]:
-        """Enqueue the sums over the links of this rank."""
-        exchanged = self.context.solver.exchanged
-        assert exchanged is not None, "the case needs forces, see Output.bodies"
-        bodies, sums = exchanged.groups[:, 1], exchanged.start()
-        moved = {k: motion.during(step) for k, motion in self.motions.items() if motion}
-        return lambda: (self.comm.gather((bodies, sums())), moved)
+    def prepare(self, step: int) -> None:
+        """Enqueue the sums of the step before one at which rows are written; collective."""
+        self._samples.take(step)
 
-    def add_rows(self, step: int, found: tuple[Parts, Moved]) -> None:
-        """Add a row for each body, from the bodies and the sums of each rank."""
-        parts, moved = found
-        totals, weighed = over_bodies(self.case, parts), self.case.needs.weighed
+    def start(self, step: int) -> Callable[[], tuple[list[Floats | None], Moved]]:
+        """Enqueue the sums over the links of this rank."""
+        samples = self._samples.around(step)
+        moved = {k: motion.during(step) for k, motion in self.motions.items() if motion}
+        return lambda: ([sample() for sample in samples], moved)
+
+    def add_rows(self, step: int, found: tuple[list[Floats], Moved]) -> None:
+        """Add a row for each body, from the sums of one step or two."""
+        totals, moved = found
+        weighed = self.case.needs.weighed
         for number, file in self.files.items():
-            total = totals[weighed.index(number)]
-            file.add(step, self._row(step, number, total, moved.get(number)))
+            motion, place = moved.get(number), weighed.index(number)
+            used = totals[-1:] if motion else totals
+            time = step + 0.5 if len(used) == 1 else step
+            total = np.mean([each[place] for each in used], axis=0)
+            file.add(step, self._row(step, time, number, total, motion))
 
     def _row(
-        self, step: int, number: int, total: np.ndarray, motion: MotionInStep | None
+        self, step: int, time: float, number: int, total: np.ndarray, motion: MotionInStep | None
     ) -> list[float]:
         """The row of a body from its sums: force, torque, pressure and stress."""
-        D, turning, time = self.D, len(self.turns), step + 0.5
+        D, turning = self.D, len(self.turns)
         ends = np.cumsum([D, turning, D])
         force, torque, pressure, stress = np.split(total[: 3 * D + turning], ends)
         if motion:

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mpilbm.case.case import Case
 from mpilbm.outputs.core.averages import Average, average, last_half
 from mpilbm.physics.lattices import AXES
+from mpilbm.solids.shapes import Shape
 from mpilbm.storage.csv_log import COEFFICIENTS
 
 PARALLEL = 1e-9  # largest part of `lift` across a parallel flow, from rounding
@@ -117,3 +119,15 @@ def shown(direction: np.ndarray) -> str:
         ((axis, v),) = parts
         return f"{'+' if v > 0 else '-'}{axis}"
     return "".join(f"{v:+.3g}{axis}" for axis, v in parts)
+
+
+def width(case: Case, shape: Shape | None, velocity: Sequence[float] | None) -> float | None:
+    """The width of a shape across the flow in 2D, its smallest side across the flow in 3D."""
+    if shape is None:
+        return None
+    axis = int(np.abs(velocity or 0).argmax())
+    if case.dimensions == 2:
+        return shape.frontal_area(axis, case.domain)
+    lower, upper = (np.array(bound, float) for bound in shape.bounds())
+    side = float(np.delete(upper - lower, axis).min())
+    return side if np.isfinite(side) else None

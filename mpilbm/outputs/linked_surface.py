@@ -105,6 +105,7 @@ class LinkedSurfaceWriter:
         self.context, self.case = context, context.case
         self.on_mesh, self.fields = on_mesh, tuple(dict.fromkeys(fields))
         self._files, self._open = FacetFiles(context, stem), False
+        self._before: tuple[int, ByCell] | None = None  # a step, and the sums of the step after it
         exchanged = context.solver.exchanged.links if context.solver.exchanged else None
         assert exchanged is not None, "the case needs forces over links, see Output.bodies"
         self.exchanged = exchanged
@@ -160,16 +161,23 @@ class LinkedSurfaceWriter:
             boxes = boxes + (at < seam) + moved / n
         return boxes
 
+    def prepare(self, step: int) -> None:
+        """Sample the step before one at which a file is written."""
+        self._before = step, self.exchanged.start_by_cell()()
+
     def write(self, step: int) -> None:
         """Enqueue the sums of this step; the file is written when they are known. Collective."""
         if self._open:  # keep the sums of one step only
             self.context.samples.settle()
+        before, self._before = self._before, None
+        samples = [before[1]] if before and before[0] == step - 1 else []
         self._open, known = True, self.exchanged.start_by_cell()
-        self.context.samples.add(partial(self._complete, step, known))
+        self.context.samples.add(partial(self._complete, step, samples, known))
 
-    def _complete(self, step: int, known: Callable[[], ByCell]) -> None:
-        """Gather the sums of all ranks, and begin the file; collective."""
-        self._open, parts = False, self.context.comm.gather(known())
+    def _complete(self, step: int, samples: list[ByCell], known: Callable[[], ByCell]) -> None:
+        """Gather the means of the sums of all ranks, and begin the file; collective."""
+        means = ByCell(*(np.mean(each, axis=0) for each in zip(*samples, known(), strict=True)))
+        self._open, parts = False, self.context.comm.gather(means)
         shapes = self._shapes() if parts is not None else {}
         self._files.write(step, shapes, partial(self._all_values, parts or []))
 

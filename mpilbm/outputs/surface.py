@@ -35,7 +35,7 @@ class Surface(Scheduled):
     until their sides are at most 2 cells) or to the faces between fluid and solid cells
     (`on = "cells"`), in 2D to lines. They are weighted means over the cells next to the body within
     2 cells, of the momentum exchange of their links with the body and of their pressure; nan where
-    there are no such cells. Both are of the middle of the following step, as in `body_forces`. With
+    there are no such cells. Both are means of the steps before and after, as in `body_forces`. With
     [units] all values are in SI. See outputs/facets.py.
 
     Of moving bodies only the pressure at the step is known. The facets move with the body:
@@ -69,6 +69,10 @@ class Surface(Scheduled):
     def bodies(self, case: Case) -> tuple[int, ...]:
         """Those of the named bodies, or of all, that are at rest: their values are forces."""
         return tuple(k for k in chosen_bodies(case, self.body) if k not in moving(case))
+
+    def ahead(self, case: Case) -> bool:
+        """If the bodies are at rest."""
+        return bool(self.bodies(case))
 
     @property
     def splits(self) -> bool:

@@ -124,7 +124,7 @@ class March:
         return max(self.context.first_step, self.context.case.run.steps)
 
     def _first(self, last: int) -> None:
-        """Check the state of the first step and write the outputs that are due at step 0."""
+        """Check the first step, write the outputs that are due at step 0, prepare the others."""
         step, context = self.context.solver.steps, self.context
         with self._whole(WRITING):
             self.watch.verdict(step, last)
@@ -132,6 +132,8 @@ class March:
                 on_root(context.comm, self.folder.discard)
             if step == 0:
                 self.writers.write(step, self.final)
+            else:
+                self.writers.prepare(step, self.final)
         self._started = True
 
     def _next_due(self, step: int, last: int, visitors: Sequence[Visitor]) -> int:

@@ -61,6 +61,9 @@ class Watch:
     def next_due(self, step: int, last: int) -> int:
         """The next step at which the flow is checked or sampled."""
         checked = min(next_multiple(step, every, last) for every in self.periods)
+        if self.steady and self.steady.compared.prepare:
+            before = next_multiple(step + 1, self.steady.every, last) - 1
+            checked = min(checked, max(before, step + 1))
         return min(checked, self.alternation.next_due(step, last))
 
     def verdict(self, step: int, last: int) -> str:
@@ -79,6 +82,8 @@ class Watch:
         reason = ""
         if self.steady and step % self.steady.every == 0:
             reason = self.steady.reached(step)
+        if self.steady and (step + 1) % self.steady.every == 0 and self.steady.compared.prepare:
+            self.steady.compared.prepare(step)
         if reason:  # this is the last step
             self.totals.check(step)
         self._warn(step)

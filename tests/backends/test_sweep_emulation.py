@@ -194,11 +194,14 @@ def test_a_force_by_formulas(lattice):
         ("D2Q9", "double", None),
         ("D3Q19", "single", None),
         ("D3Q19", "mixed_moments", "smagorinsky"),
-        ("D3Q27", "half", None),
+        ("D3Q15", "half", None),
     ],
 )
 def test_bodies_that_act_in_cells(lattice, precision, closure):
-    """They have no boundary lists; the box has walls, a lid and a force."""
+    """They have no boundary lists; the box has walls, a lid and a force.
+
+    D3Q27, which takes ten seconds to generate: test_sweep_moving.py.
+    """
     case = long(lattice, "walls", precision)
     D = len(case["domain"]["size"])
     case["force"] = {"name": "guo", "value": [1e-4, -2e-4, 3e-4][:D]}

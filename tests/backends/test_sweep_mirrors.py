@@ -1,4 +1,8 @@
-"""Free slip in the moment sweep: the flow of the boundary lists, also by two steps in one pass."""
+"""Free slip in the moment sweep: the flow of the boundary lists, also by two steps in one pass.
+
+More than 20 s: texts of the sweep are generated, in up to 10 s on D3Q27, and compiled in C++. Both
+tests use the same texts.
+"""
 
 import numpy as np
 import pytest
@@ -43,7 +47,7 @@ CASES = {
     "planes": ([slip("z-", "z+")], (20, 9, 11), {}),
     "beside walls": ([slip("x-", "y+", "z+"), wall("x+", "y-"), ROAD], (36, 10, 9), FORCE),
     "around walls": ([slip("x+", "y-", "z-"), wall("x-", "y+", "z+")], (26, 12, 8), {}),
-    "D3Q27": (ALL, (20, 10, 9), {"lattice": "D3Q27"} | RECURSIVE),
+    "D3Q27": (ALL, (20, 10, 9), {"lattice": "D3Q27"}),
     "D3Q15": ([slip("x-", "y-", "z-"), wall("x+", "y+", "z+")], (20, 9, 9), {"lattice": "D3Q15"}),
     "a road": ([slip("y-", "y+", "z+"), ROAD], (20, 9, 9), {"lattice": "D3Q27"} | RECURSIVE),
     "bodies": (
@@ -104,7 +108,7 @@ MIXED = ("rows", "beside walls")
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in LISTS])
 def test_two_steps_have_the_bits_of_single_steps(name):
-    precision = "mixed_moments" if name in MIXED else "single"
+    precision = "mixed_moments" if name in MIXED else "double"
     single = Cluster(tables(name, precision), 1, EmulatedDevice).start().run(STEPS).state()
     for slabs in (1, 2):
         cluster = Cluster(tables(name, precision), slabs, EmulatedDevice).start()

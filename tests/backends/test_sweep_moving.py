@@ -85,14 +85,12 @@ def assert_bits(case: dict, expected: Cluster, slabs: tuple[int, ...] = (1, 2, 3
 @pytest.mark.parametrize(
     ("case", "allowed"),
     [
-        (moments("D3Q19", "double", SIZE, body=MOVING, **FORCE), 1e-14),
-        (moments("D3Q19", "double", SIZE, body=[*MOVING, FILLED]), 1e-14),
+        (moments("D3Q19", "double", SIZE, body=[*MOVING, FILLED], **FORCE), 1e-14),
         (walled("y", "D3Q19", "double", SIZE, body=MOVING, **FORCE), 1e-14),
-        (walled("z", "D3Q19", "single", SIZE, body=[MOVING[1], FILLED]), 3e-6),
-        (moments("D3Q27", "mixed_moments", WIDE, body=MOVING, **RECURSIVE), 3e-5),
-        (moments("D3Q15", "half", WIDE, body=MOVING), 1e-3),
+        (walled("z", "D3Q19", "half", WIDE, body=[MOVING[1], FILLED], **RECURSIVE), 1e-3),
+        (moments("D3Q27", "mixed_moments", WIDE, body=MOVING), 3e-5),
     ],
-    ids=["periodic", "three", "channel", "lid", "D3Q27", "half"],
+    ids=["three", "channel", "lid", "D3Q27"],
 )
 def test_the_flow_of_the_generic_kernel(case, allowed):
     single = stepped(case)
@@ -114,7 +112,7 @@ def test_two_dimensions(monkeypatch):
 
 @pytest.mark.parametrize("shape", [tile(12, 8, 1, stages=2), tile(16, 9, 2, stages=2, planes=3)])
 def test_tiles(shape, monkeypatch):
-    case = moments("D3Q19", "single", SIZE, body=MOVING, **FORCE)
+    case = moments("D3Q19", "double", SIZE, body=MOVING, **FORCE)
     single = stepped(case)
     monkeypatch.setattr(tiles, "TWO_STEPS", (shape,))
     monkeypatch.setattr(tiles, "CANDIDATES", (Tile(16, 4, 2, 1, cells=2),))
@@ -124,7 +122,7 @@ def test_tiles(shape, monkeypatch):
 
 def test_single_steps_between_passes_and_a_restart():
     """Shares between the steps of a pass are those of that time, whatever came before."""
-    case = moments("D3Q19", "single", SIZE, body=MOVING, **FORCE)
+    case = moments("D3Q19", "double", SIZE, body=MOVING, **FORCE)
     cluster = Cluster(case, 1, Recorder, Alone()).start()
     (solver,) = cluster.solvers
     assert solver.two_steps

@@ -113,13 +113,19 @@ def test_the_list_of_verbs_is_whole():
     assert set(VERBS) == set(cli.cli.commands)
 
 
-def test_verbs(folder, tmp_path_factory):
+@pytest.fixture
+def tools(tmp_path_factory) -> Path:
+    """A folder with the compiler of the tests."""
+    found = tmp_path_factory.mktemp("tools")
+    if tiny_compiler.chosen():
+        (found / "cc").write_text(f'#!/bin/sh\nexec {os.environ["CC"]} "$@"\n')
+        (found / "cc").chmod(0o755)
+    return found
+
+
+def test_verbs(folder, tools, tmp_path_factory):
     here = folder(LATE["mpilbm"])
     fonts = str(tmp_path_factory.mktemp("fonts"))  # an empty list, which is made by fc-list
-    tools = tmp_path_factory.mktemp("tools")
-    if tiny_compiler.chosen():
-        (tools / "cc").write_text(f'#!/bin/sh\nexec {os.environ["CC"]} "$@"\n')
-        (tools / "cc").chmod(0o755)
     python = [sys.executable, "-P", "-m", "mpilbm"]  # what the script `mpilbm` does
     for words in [*VERBS.values(), *([STARTUP] if ALL_COMBINATIONS else [])]:
         own = {"tools": tools}
@@ -129,23 +135,29 @@ def test_verbs(folder, tmp_path_factory):
     run(here, *machine.module("mpilbm", "--version"))
 
 
-@pytest.mark.parametrize("way", LATE)
-def test_verbs_that_compile_with_zig(folder, way, tmp_path_factory):
+def test_verbs_that_compile_with_zig(folder, tmp_path_factory):
     pytest.importorskip("ziglang")
-    here = folder(LATE[way])
+    here = folder(LATE["mpilbm"])
     cache = str(tmp_path_factory.mktemp("kernels"))
-    python = [sys.executable, *(["-P"] if way == "mpilbm" else []), "-m", "mpilbm"]
-    for verb in ("new", "run", "info") if way == "mpilbm" else ("new", "run"):
-        run(here, *python, *VERBS[verb], CC="zig", MPILBM_CACHE_DIR=cache)
+    for verb in ("new", "run", "info"):
+        command = [sys.executable, "-P", "-m", "mpilbm", *VERBS[verb]]
+        run(here, *command, CC="zig", MPILBM_CACHE_DIR=cache)
 
 
-def test_ranks(folder):
+def test_a_module_of_python_that_runs_the_package(folder, tools):
+    """`python -m mpilbm`, with the folder first on its path; the compiler is started as above."""
+    here = folder(LATE["python -m"])
+    for verb in ("new", "run"):
+        run(here, sys.executable, "-m", "mpilbm", *VERBS[verb], tools=tools)
+
+
+def test_ranks(folder, tools):
     if MPIRUN is None:
         pytest.skip("no mpirun")
     here = folder(LATE["mpilbm"])
     python = [sys.executable, "-P", "-m", "mpilbm"]
     run(here, *python, *VERBS["new"])
-    run(here, MPIRUN, "-n", "2", *python, *VERBS["run"])
+    run(here, MPIRUN, "-n", "2", *python, *VERBS["run"], tools=tools)
 
 
 def test_a_child_imports_the_package_of_its_parent(tmp_path):

@@ -349,18 +349,25 @@ def architectures(lattice, layout, precision, **_) -> list[str]:
 def test_text_compiles_for_gpus_without_spills(choice, tmp_path):
     """Collide-stream kernels keep all populations of a cell in registers.
 
-    The division of float64 is a call; around it the compiler may save a few registers.
+    The division of float64 is a call; around it the compiler may save a few registers. Only these
+    kernels are compiled, but of small texts with a collision of few terms all.
     """
     program, wanted = codegen.generate(case(**choice)), architectures(**choice)
+    small = choice["lattice"] == "D2Q9" and choice["collision"] in ("trt", "bgk")
+    bodies = {
+        name: body
+        for name, body in program.bodies.items()
+        if small or name.startswith("collide_stream")
+    }
     source = tmp_path / "kernels.cu"
-    source.write_text(program.text)
+    source.write_text("\n".join([program.head, *bodies.values()]))
     codes = [f"-gencode=arch={name.replace('sm', 'compute')},code={name}" for name in wanted]
     options = [*codes, "-fmad=false", "-DFUSED", "-x", "cu", "-fatbin", "-Xptxas", "-v"]
     command = [NVCC, *options, str(source), "-o", str(tmp_path / "kernels.fatbin")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     spills = {(name, code): int(a) + int(b) for name, code, a, b in USE.findall(done.stderr)}
-    assert spills.keys() == {(name, code) for name in program.kernels for code in wanted}
+    assert spills.keys() == {(name, code) for name in bodies for code in wanted}
     allowed = 0 if program.compute == "float32" else 32
     steps = {key: n for key, n in spills.items() if key[0].startswith("collide_stream")}
     assert {key: n for key, n in steps.items() if n > allowed} == {}

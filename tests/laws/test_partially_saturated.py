@@ -222,6 +222,7 @@ def array(size: int, tau: float) -> tuple[float, float]:
     return drag / expected - 1, sample(cluster)[0, 0] / (G * fluid)
 
 
+@pytest.mark.usefixtures("optimised")
 @pytest.mark.parametrize(
     ("size", "tau", "error"),
     [

@@ -1,4 +1,7 @@
-"""surface_<label>_<step>.vtkhdf: exact shear and pressure, the force, VTK, restarts, messages."""
+"""surface_<label>_<step>.vtkhdf: exact shear and pressure, the force, VTK, restarts, messages.
+
+More than 20 s: some thirty runs, with a text for each layout and kind of surface.
+"""
 
 import os
 import subprocess

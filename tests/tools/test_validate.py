@@ -63,21 +63,25 @@ def test_a_cavity_is_compared_with_published_points(run, tmp_path):
 
 def test_a_heavy_fluid_falls_as_fast_as_theory_has_it(run):
     """Also the tension of free_energy, and a force on each fluid."""
-    done = run("rayleigh_taylor", "--only", "128")
+    done = run("rayleigh_taylor", "--set", "wavelengths=[72]")
     assert done.exit_code == 0, done.output
-    assert "growth over theory: 0.99" in done.output
+    found = re.search(r"growth over theory: ([.\d]+)", done.output)
+    assert float(found[1]) == pytest.approx(0.966, abs=0.004)
 
 
 def test_a_capillary_wave_of_two_fluids_that_repel_each_other(run, tmp_path):
-    """The smallest wave; a flat interface and two drops give the tension that its theory uses."""
-    chosen = "shan_chen.*112,flat,drop R = (16|24)"
-    done = run("capillary_wave", "--only", chosen)
+    """A small wave; a flat interface and two drops give the tension that its theory uses.
+
+    Its frequency is lower by 2 %; by 3.0, 1.2 and 0.4 % at 48, 80 and 112 cells.
+    """
+    small = ["--set", "wavelengths=[64]", "--set", "radii=[12, 16]"]
+    done = run("capillary_wave", "--only", "shan_chen", *small)
     assert done.exit_code == 0, done.output
     facts = json.loads((tmp_path / "validation.out/capillary_wave.json").read_text())
     found = " ".join(row["found"] for row in facts["rows"])
     pairs = re.findall(r"([a-z][\w ]+): ([-+\w.]+) \(", found)
     figures = {name: float(value) for name, value in pairs}
-    assert abs(figures["frequency over theory"] - 1) < 0.01
+    assert figures["frequency over theory"] == pytest.approx(0.981, abs=0.004)
     assert 1.05 < figures["decay rate over theory"] < 1.2
     assert abs(figures["tension of drops over flat interface"] - 1) < 0.03
 
@@ -87,12 +91,12 @@ def test_a_laminar_kida_vortex_loses_what_its_enstrophy_costs(run, tmp_path):
 
     Its spectrum adds up to the energy of that time.
     """
-    flow = ["--set", "size=48", "--set", "reynolds=[100]", "--set", "until=1.1"]
+    flow = ["--set", "size=48", "--set", "reynolds=[100]", "--set", "until=0.6"]
     flow += ["--set", "spectrum_at=0.5"]
     done = run("kida", "--only", "^regularized", *flow)
     assert done.exit_code == 0, done.output
-    assert "| regularized Re 100 | transforms: 4 " in done.output
-    assert done.output.count("over the law") == 4
+    assert "| regularized Re 100 | transforms: 2 " in done.output
+    assert done.output.count("over the law") == 2
     assert not list(tmp_path.glob("**/*.vtkhdf"))
     facts = json.loads((tmp_path / "validation.out/kida.json").read_text())
     curves = facts["curves"]["regularized Re 100"]

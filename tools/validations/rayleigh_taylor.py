@@ -18,15 +18,18 @@ class RayleighTaylor(Validation):
     Both fluids have the density 1; the force per volume on the upper one is g / 2 down, that on the
     lower one g / 2 up. Viscosity and tension as in capillary_wave. The rate is the slope of
     log(amplitude) between 3 and 12 times the first one (0.4 cells), held against the same of
-    Prosperetti 1981: from rest, viscous, omega_0^2 = (sigma k^3 - g k) / 2.
+    Prosperetti 1981: from rest, viscous, omega_0^2 = (sigma k^3 - g k) / 2. --set wavelengths (a
+    list, in cells).
     """
 
+    settings: ClassVar[dict] = {"wavelengths": None}
     axes: ClassVar[dict] = {"amplitude": ("t (steps)", "amplitude / initial amplitude (1)")}
     theory = "Prosperetti 1981"
 
     def variants(self, full):
         """Wavelengths in cells."""
-        return {f"wavelength {n}": Variant(self._box(n)) for n in LENGTHS[full]}
+        lengths = self.settings["wavelengths"] or LENGTHS[full]
+        return {f"wavelength {n}": Variant(self._box(n)) for n in lengths}
 
     def _box(self, n):
         t = np.linspace(0, 20 / np.sqrt(-swing(n, pull(n))), 400)

@@ -40,6 +40,10 @@ class Schedule(Parameters):
         """The first step after `step` at which it is due, or `last` if that is earlier."""
         return next_multiple(step, self.every, last)
 
+    def ahead(self, case: Case) -> bool:
+        """Whether its writer also samples the step before each such step: Writer has `prepare`."""
+        return False
+
     def times(self, first: int, last: int) -> int:
         """How often it is written in a run from step `first` to `last`."""
         count = last // self.every - first // self.every

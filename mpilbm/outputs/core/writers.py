@@ -18,7 +18,7 @@ from typing import Any, Self
 from mpilbm.case.case import Case, parse_case
 from mpilbm.core.errors import FileSystemError, MpilbmError, NonFiniteError
 from mpilbm.core.files.file_digest import sealed, unsealed
-from mpilbm.outputs import Context, Output, Writer
+from mpilbm.outputs import Context, Output, SamplesAhead, Writer
 from mpilbm.outputs.checkpoint import Checkpoint, CheckpointWriter
 from mpilbm.outputs.core.restart import opened
 from mpilbm.parallel import file_system_error, on_root, together
@@ -178,16 +178,31 @@ class Writers:
         self.context.background.settle(0)
 
     def next_due(self, step: int, last: int) -> int:
-        """The next step at which an output is due."""
-        return min([last, *(output.next_due(step, last) for output, _ in self.open)])
+        """The next step at which an output is due, or samples the step before."""
+        found = [last]
+        for output, _ in self.open:
+            due = output.next_due(step, last)
+            found.append(due - 1 if output.ahead(self.context.case) and due - 1 > step else due)
+        return min(found)
+
+    def prepare(self, step: int, last: int) -> None:
+        """Sample this step for outputs that are due at the next one; collective."""
+        for output, writer in self.open:
+            if output.ahead(self.context.case) and output.due(step + 1, last):
+                assert isinstance(writer, SamplesAhead), output.name
+                writer.prepare(step)
 
     def write(self, step: int, last: int) -> None:
-        """Write the outputs that are due at this step; at step 0 and at the last step all are."""
+        """Write the outputs that are due at this step; at step 0 and at the last step all are.
+
+        Also samples it for the next step.
+        """
         self.context.background.settle()
         self.context.last_step = last
         for output, writer in self.open:
             if output.due(step, last):
                 self._write(writer, step)
+        self.prepare(step, last)
 
     def _write(self, writer: Writer, step: int) -> None:
         try:

@@ -119,7 +119,7 @@ def accuracy_line(flow: Resolution) -> Line:
     if row is None:
         text = f"the validation has no {flow.kind} flow whose walls are {flow.walls}"
         if flow.walls == "modelled":
-            text += "; at curved walls wall_model loses most of the friction (boundaries, wall_model)"
+            text += "; at curved walls wall_model loses most friction (boundaries, wall_model)"
         return Line("accuracy", "not measured", text, "fair")
     similar = f"the most similar flow: {row.text}"
     if not row.least <= flow.reynolds <= row.most:

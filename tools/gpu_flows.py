@@ -159,7 +159,8 @@ def at_blocks(size):
     for layout in ("ab", "moments", "indirect"):
         wall = {"name": "wall_model", "law": "spalding"}
         case = tables("D3Q19", size, "ball", layout)
-        yield f"wall model at a body {layout}", case | {"body": [block | {"boundary": wall}]}
+        bodies = [body | {"boundary": wall} for body in (block, case["body"][0])]
+        yield f"wall models at bodies {layout}", case | {"body": bodies}
 
 
 def behind_sponges(size):

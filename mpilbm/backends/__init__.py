@@ -211,11 +211,17 @@ class Device:
     def clear_solids(self, kernels: Mapping[str, CompiledKernel], f: Array) -> None:
         """Enqueue the values that the collide-stream kernel expects in solid cells of an array."""
 
-    def two_steps(self, kernels: Mapping[str, CompiledKernel], grid: Grid) -> TwoStepsKernel | None:
+    def two_steps(
+        self,
+        kernels: Mapping[str, CompiledKernel],
+        grid: Grid,
+        columns: tuple[int, int] | None = None,
+    ) -> TwoStepsKernel | None:
         """A kernel for two steps, without boundary lists; None: there is none.
 
         It takes the arguments of `collide_stream_0`, applies the same walls, and has the bits of
-        two of its launches.
+        two of its launches. It updates the cells with begin <= x < end only; `columns`: (begin,
+        end), by default all.
         """
         return None
 

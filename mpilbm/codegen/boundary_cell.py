@@ -212,11 +212,11 @@ class BoundaryCell(CellView):
         kernel, D = self._kernel, self.lattice.D
         kernel.per_entry("surface", "real*")
         kernel.per_entry("near", "real*")
-        names = [*(f"normal_{axis}" for axis in "xyz"[:D]), "height", "inclined"]
-        row = [kernel.load(n, f"surface[{OWN} * {D + 2} + {k}]") for k, n in enumerate(names)]
+        names = [*(f"normal_{axis}" for axis in "xyz"[:D]), "height", "inclined", "curved"]
+        row = [kernel.load(n, f"surface[{OWN} * {D + 3} + {k}]") for k, n in enumerate(names)]
         near = enumerate([*(f"sampled_{axis}" for axis in "xyz"[:D]), "sampled_inertia"])
         flow = [kernel.load(name, f"near[{OWN} * {D + 1} + {k}]") for k, name in near]
-        return SurfaceSample(row[:D], row[D], row[D + 1], flow[:D], flow[D])
+        return SurfaceSample(row[:D], row[D], row[D + 1], row[D + 2], flow[:D], flow[D])
 
     def at_surface(self, expression: Expression) -> Expr:
         return self._moved(expression, [HALF * n for n in self.surface.normal])

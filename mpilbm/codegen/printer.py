@@ -28,6 +28,7 @@ class KernelPrinter(C99CodePrinter):
     """
 
     largest_product = 6
+    divide, root = "DIVIDE", "sqrt"
 
     def __init__(self) -> None:
         super().__init__({"user_functions": FUNCTIONS})
@@ -59,7 +60,7 @@ class KernelPrinter(C99CodePrinter):
         top, bottom = fraction(rest)
         if bottom == 1:
             return super()._print_Mul(expr)
-        return f"DIVIDE({self._print(number * top)}, {self._print(bottom)})"
+        return f"{self.divide}({self._print(number * top)}, {self._print(bottom)})"
 
     def _print_held(self, expr: Expr) -> str:
         return f"({self._print(expr.args[0])})"
@@ -94,13 +95,21 @@ class KernelPrinter(C99CodePrinter):
 
     def _print_Pow(self, expr: Expr) -> str:
         base, exponent = expr.as_base_exp()
+        if exponent == Rational(1, 2):
+            return f"{self.root}({self._print(base)})"
         if exponent == -Rational(1, 2):
-            return f"DIVIDE(R(1), sqrt({self._print(base)}))"
+            return f"{self.divide}(R(1), {self.root}({self._print(base)}))"
         if exponent.is_Integer and 0 < abs(int(exponent)) <= self.largest_product:
             factor = self.parenthesize(base, PRECEDENCE["Mul"])
             product = " * ".join([factor] * abs(int(exponent)))
-            return f"({product})" if exponent > 0 else f"DIVIDE(R(1), {product})"
+            return f"({product})" if exponent > 0 else f"{self.divide}(R(1), {product})"
         return super()._print_Pow(expr)
+
+
+class NormalPrinter(KernelPrinter):
+    """Divisions and roots as the functions of sweep/copies.h, which have no branches."""
+
+    divide, root = "quotient", "root"
 
 
 def _signed(term: Expr) -> tuple[bool, Expr]:
@@ -125,12 +134,16 @@ FUNCTIONS = {  # of mpilbm/core/formulas/trees.py, and of the prelude
     "power_of_two": "power_of_two",
     "power_of_two_less_one": "power_of_two_less_one",
 }
-_printer = KernelPrinter()
+_printer, _of_normal = KernelPrinter(), NormalPrinter()
 
 
-def c_text(expression: Expression) -> str:
-    """C text of an expression in type `real`."""
-    text = _printer._print(sympify(expression))
+def c_text(expression: Expression, normal: bool = False) -> str:
+    """C text of an expression in type `real`.
+
+    `normal`: divisors are normal numbers, quotients normal or 0, and no root is of a negative
+    number; in the sweep only.
+    """
+    text = (_of_normal if normal else _printer)._print(sympify(expression))
     return "\n".join(_printer.indent_code(text.splitlines())) if "\n" in text else text
 
 

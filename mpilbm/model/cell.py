@@ -52,6 +52,7 @@ class SurfaceSample:
     normal   the normal of the wall, out of the body: a unit vector; 0 where no wall is known
     height   the distance of the centre of the sampled cell from the wall
     inclined  1 if the wall is at an angle to the faces of the cells, else 0
+    curved    1 if an inclined wall is curved, or ends next to the cell, else 0
     u        the velocity of the outgoing populations of the sampled cell
     inertia  their momentum per volume divided by u, see Flow
     """
@@ -59,6 +60,7 @@ class SurfaceSample:
     normal: Vector
     height: Expression
     inclined: Expression
+    curved: Expression
     u: Vector
     inertia: Expression
 

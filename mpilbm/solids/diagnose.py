@@ -47,6 +47,7 @@ class Diagnosis:
     faces       {(face, k): cells of body k in the layer next to the face}
     fallbacks   {(name of the boundary, fallback): number of links or cells}
     inclined    number of cells at inclined walls, see WallSamples.inclined
+    curved      number of these at curved walls and next to edges, see WallSamples.curved
     through     see wall_motion.through
     part        see isolated_fluid.labelled
     """
@@ -60,6 +61,7 @@ class Diagnosis:
     faces: dict[tuple[str, int], int] = field(default_factory=dict)
     fallbacks: dict[tuple[str, str], int] = field(default_factory=dict)
     inclined: int = 0
+    curved: int = 0
     through: dict[int, tuple[int, str]] = field(default_factory=dict)
     part: isolated_fluid.Part | None = None
 
@@ -75,6 +77,7 @@ def find(
         wall_links=sum(_wall_links(each) for each in lists),
         fallbacks=_fallbacks(lists),
         inclined=sum(int(each.samples.inclined.sum()) for each in lists if each.samples),
+        curved=sum(int(each.samples.curved.sum()) for each in lists if each.samples),
         gaps=_gaps(case, slab, ids, thin) if case.bodies or thin else NO_CELLS,
         narrow=_narrow_channels(case, slab, ids),
     )

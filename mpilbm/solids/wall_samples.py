@@ -18,11 +18,20 @@ from mpilbm.physics.lattices import Lattice
 from mpilbm.solids import Flags, Floats, Ints
 from mpilbm.solids.link_set import LinkSet
 from mpilbm.solids.solid_cells import coordinates
-from mpilbm.solids.wall_distance import LINKS, FluidPlane, fluid_at, sharp_edges, tangent_planes
+from mpilbm.solids.wall_distance import (
+    LINKS,
+    FluidPlane,
+    fluid_at,
+    perpendicular,
+    sharp_edges,
+    tangent_planes,
+)
 
 LEVEL = 1 - 1e-6  # cosine of the angle between an axis and the normal of a wall parallel to cells
 MEETS = 0.7  # cosine of the angle between surfaces at an inner edge
 NEAREST = 0.25  # least distance of a wall, so that the law is not evaluated at the wall
+BESIDE = 2.0  # cells along a wall within which it has to be plane
+FLAT = 0.005  # cells by which a plane wall may bend there: those of radius 400 are plane
 CLOSER = 1e-9  # difference of distances of the same plane along several links
 
 
@@ -33,6 +42,7 @@ class WallSamples:
     normal     float64 (n, D), out of the body; along an axis at walls parallel to the faces of the
                cells; 0 where no wall is known, or walls meet
     inclined   bool (n,), whether the wall is that of a surface at an angle to the cells
+    curved     bool (n,), whether an inclined wall is curved or ends within BESIDE cells
     height     float64 (n,), of the centre of the sampled cell above the wall
     cells      int64 (n,), the sampled cells, numbered as in EntryList, including ghost planes
     fallbacks  {sentence: number of entries for which it applies}
@@ -40,20 +50,22 @@ class WallSamples:
 
     normal: Floats
     inclined: Flags
+    curved: Flags
     height: Floats
     cells: Ints
     fallbacks: dict[str, int]
 
     @property
     def rows(self) -> Floats:
-        """Float64 (n + 1, D + 2): normal, height, inclined; the last row is never used."""
-        return np.pad(np.column_stack([self.normal, self.height, self.inclined]), ((0, 1), (0, 0)))
+        """Float64 (n + 1, D + 3): normal, height, inclined, curved; the last row is never used."""
+        columns = [self.normal, self.height, self.inclined, self.curved]
+        return np.pad(np.column_stack(columns), ((0, 1), (0, 0)))
 
     def only(self, mine: Any) -> "WallSamples":
         """The data of the entries with the numbers `mine`."""
-        normal, inclined = self.normal[mine], self.inclined[mine]
+        normal, inclined, curved = self.normal[mine], self.inclined[mine], self.curved[mine]
         height, cells = self.height[mine], self.cells[mine]
-        return WallSamples(normal, inclined, height, cells, self.fallbacks)
+        return WallSamples(normal, inclined, curved, height, cells, self.fallbacks)
 
 
 def wall_samples(
@@ -74,15 +86,17 @@ def wall_samples(
     """
     plane, flat = _plane_walls(case.lattice, links)
     normal, distance = plane.astype(float), np.full(len(cells), 0.5)
-    inclined = np.zeros(len(cells), bool)
+    inclined, curved = np.zeros(len(cells), bool), np.zeros(len(cells), bool)
+    at = coordinates(case, slab, cells).T
     for shape, mine in shapes:
         n, d, known = _planes_of(case, slab, shape, cells[mine], links[mine])
         known &= np.abs(n).max(axis=1) < LEVEL
         other = mine[known]
         inclined[other] = True
+        foot = at[other] + 0.5 - d[known, None] * n[known]
+        curved[other] = ~_plane_around(case, shape, foot.T, n[known].T)
         normal[other], distance[other] = n[known], np.maximum(d[known], NEAREST)
     normal[~(flat | inclined)] = 0
-    at = coordinates(case, slab, cells).T
     sampled, height = cells, distance.copy()
     usable = flat | inclined
     walls = int(np.count_nonzero(usable))
@@ -99,7 +113,7 @@ def wall_samples(
     nearer = walls - int(np.count_nonzero(usable))
     fallbacks = {INWARD_FALLBACK: nearer} if steps else {}
     fallbacks[CORNER_FALLBACK] = int(np.count_nonzero(~normal.any(axis=1) & _beside(case, links)))
-    return WallSamples(normal, inclined, height, sampled, fallbacks)
+    return WallSamples(normal, inclined, curved, height, sampled, fallbacks)
 
 
 def _beside(case: BoundedLattice, links: LinkSet) -> Flags:
@@ -134,6 +148,25 @@ def _planes_of(
     for mine, n in found:
         known[mine] &= (n * normal[mine]).sum(axis=1) > MEETS
     return normal, nearest, known
+
+
+def _plane_around(case: BoundedLattice, shape: Surface, foot: Floats, normal: Floats) -> Flags:
+    """Whether the surface is plane within BESIDE cells of points on it; both (D, n).
+
+    Points BESIDE cells away along the wall and FLAT cells outwards are fluid, FLAT inwards solid.
+    Those beyond faces that are not periodic are left out. Sheets, which have no inside, count as
+    curved.
+    """
+    size, periodic = np.array(case.domain.size)[:, None], np.array(case.domain.periodic)[:, None]
+    plane = np.ones(foot.shape[1], bool)
+    for mine in _blocks(np.arange(foot.shape[1])):
+        n = normal[:, mine]
+        for along in perpendicular(n):
+            for there in (foot[:, mine] + BESIDE * along, foot[:, mine] - BESIDE * along):
+                beyond = (((there < 0) | (there > size)) & ~periodic).any(axis=0)
+                bent = ~shape.inside(*(there - FLAT * n)) | shape.inside(*(there + FLAT * n))
+                plane[mine] &= beyond | ~bent
+    return plane
 
 
 def _blocks(numbers: Ints) -> Iterator[Ints]:

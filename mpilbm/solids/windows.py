@@ -64,6 +64,12 @@ class Window:
         """Number of cells of the slab between the two parts."""
         return self.count - self.size
 
+    @property
+    def between(self) -> tuple[int, int]:
+        """(begin, end) of the places along the axis whose cells the window does not compute."""
+        lower, upper = (max(0, depth - REACH) for depth in (self.lower, self.upper))
+        return lower, self.count - upper
+
     def slab(self, slab: Slab) -> Slab:
         """The window as a slab; across the planes it has no neighbours."""
         if self.axis == 0:

@@ -275,7 +275,7 @@ def _rates(case: BoundedLattice, entries: EntryList) -> tuple[int, int, int]:
     started = staged or (entries.writes is Writes.MEASURED and data is not None)
     an_entry = ENTRY_BYTES + START_BYTES * started
     if entries.samples is not None:  # the sampled cell, its velocity, the wall
-        cells += 8 + value * (2 * case.lattice.D + 3)
+        cells += 8 + value * (2 * case.lattice.D + 4)
     return an_entry + cells + 8 * near + kept + given, a_link, a_wall
 
 

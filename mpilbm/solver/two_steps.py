@@ -71,6 +71,11 @@ class FaceWindow:
             self._exchange = self._context.exchanger.prepare(plan, self._own.f)
 
     @property
+    def apart(self) -> bool:
+        """Whether no pass updates the cells that `scatter` copies."""
+        return self._window.axis == 2
+
+    @property
     def waited(self) -> float:
         """Seconds that the host has waited, in total."""
         return self._exchange.waited if self._exchange else 0.0
@@ -157,6 +162,7 @@ class TwoSteps:
             context.arguments(name, **fluid.numbers(), **fluid.arrays(k)) for k in range(2)
         ]
         self._beside = context.device.stream(BESIDE)
+        self._apart = [[each.scatter(k) for each in windows if each.apart] for k in range(STEPS)]
         self._done: Event | None = None  # recorded after the windows of a pass
         self._launches = [
             self._followed(kernel.bind(**arguments), k) for k, arguments in enumerate(self._given)
@@ -173,15 +179,17 @@ class TwoSteps:
             assert self._done, "windows are enqueued before the pass"
             stream.wait(self._done)
 
-        found = [window.scatter(k) for window in self._windows]
-        return [wait, *found] if found else []
+        found = [window.scatter(k) for window in self._windows if not window.apart]
+        return [wait, *found] if self._windows else []
 
-    def _run_windows(self, run: Callable[[FaceWindow], None]) -> None:
-        """Enqueue the windows of a pass, after the work in the bulk stream."""
+    def _run_windows(self, k: int, run: Callable[[FaceWindow], None]) -> None:
+        """Enqueue the windows of the pass that reads array k, after the work in the bulk stream."""
         if self._windows:
             self._beside.wait(self._context.bulk.record())
             for window in self._windows:
                 run(window)
+            for scatter in self._apart[k]:
+                scatter(self._beside, *self._context.grid.interior)
             self._done = self._beside.record()
 
     @classmethod
@@ -212,7 +220,8 @@ class TwoSteps:
             return None
         if not covered(windows, lists, shape, reflecting):
             return None
-        kernel = context.device.two_steps(context.kernels, grid)
+        columns = next((each.between for each in windows if each.axis == 2), (0, grid.nx))
+        kernel = context.device.two_steps(context.kernels, grid, columns)
         inner = [context.of_window(each, BESIDE) for each in windows] if kernel else []
         known = [each for each in inner if each is not None]
         if kernel is None or len(known) < len(windows):
@@ -234,7 +243,7 @@ class TwoSteps:
 
         def two() -> None:
             for k in range(GROUP // 2):
-                self._run_windows(partial(FaceWindow.compute, k=k))
+                self._run_windows(k, partial(FaceWindow.compute, k=k))
                 self._launches[k](context.bulk, *context.grid.interior)
 
         kernels = context.kernels["collide_stream_0"], self._kernel
@@ -303,7 +312,7 @@ class TwoSteps:
         """Enqueue so many steps, a multiple of GROUP, from an even step on."""
         for k in range(steps // 2):
             done = self._context.clock.steps + 2 * k
-            self._run_windows(partial(FaceWindow.run, k=k % 2, steps=done))
+            self._run_windows(k % 2, partial(FaceWindow.run, k=k % 2, steps=done))
             if self._moving:
                 self._moving.enqueue_pair()
             self._passes[k % 2].run()

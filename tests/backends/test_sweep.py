@@ -16,6 +16,7 @@ from support.slabs import PRECISIONS, box
 
 from mpilbm import codegen
 from mpilbm.backends.cuda import sweep as cuda_sweep
+from mpilbm.backends.cuda.passes import SweepLaunch
 from mpilbm.backends.cuda.tiles import CANDIDATES, Needs, Tile, candidates
 from mpilbm.case.case import parse_case
 from mpilbm.codegen.program import Program
@@ -146,7 +147,7 @@ def test_launches_cover_all_planes(planes, pieces, step):
     """A stride names single planes, the edges of a slab."""
     calls, tile = [], Tile(32, 4, 2, 1, planes=32)
     stream = types.SimpleNamespace(cupy=contextlib.nullcontext())
-    launch = cuda_sweep.SweepLaunch(
+    launch = SweepLaunch(
         lambda *call, shared_mem: calls.append((*call, shared_mem)),
         tile,
         (70, 9),

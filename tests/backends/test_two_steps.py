@@ -27,7 +27,7 @@ from support.two_steps import (
 
 from mpilbm.backends import tuning
 from mpilbm.backends.cuda import tiles
-from mpilbm.backends.cuda.sweep import SweepLaunch
+from mpilbm.backends.cuda.passes import PassLaunch, SweepLaunch
 from mpilbm.backends.cuda.tiles import Tile
 from mpilbm.solver import two_steps
 from mpilbm.solver.two_steps import GROUP, TwoSteps
@@ -84,6 +84,7 @@ def advanced(case: dict, steps: int, device=Recorder) -> Cluster:
         ),
         (walled("y", precision="half", body=[FILLED]), tile(16, 9, 2, stages=2, planes=3)),
         (walled("xyz", "D3Q27", "half", **RECURSIVE, **FORMULAS), tile(12, 8, 2)),
+        (walled("xyz", size=(34, 13, 15), body=[FILLED]), tile(12, 8, 2, planes=3)),  # all kinds
     ],
     ids=lambda value: "" if isinstance(value, dict) else str(value),
 )
@@ -188,7 +189,8 @@ def test_the_faster_way_is_used(monkeypatch):
     nothing = {"get": lambda *_: None, "put": lambda *_: None}  # no earlier measurement
     monkeypatch.setattr(tuning, "cache", SimpleNamespace(digest=tuning.cache.digest, **nothing))
     launched = []
-    monkeypatch.setattr(SweepLaunch, "__call__", lambda *args: launched.append(args))
+    for kind in (SweepLaunch, PassLaunch):
+        monkeypatch.setattr(kind, "__call__", lambda *args: launched.append(args))
 
     def timed(work):
         launched.clear()

@@ -172,7 +172,10 @@ def test_values_of_time_without_recordings():
 
 
 def test_a_pass_is_wrong_next_to_faces_alone(monkeypatch):
-    """The windows hold all of these cells, and nothing else needs to be copied."""
+    """The windows hold all of these cells, and nothing else needs to be copied.
+
+    Along x a pass leaves out the cells that windows compute, which are wrong from then on.
+    """
     case = CASES["mirrors"]
     expected = single(case, 4).state()
     monkeypatch.setattr(FaceWindow, "scatter", lambda *_: lambda *_: None)
@@ -182,7 +185,7 @@ def test_a_pass_is_wrong_next_to_faces_alone(monkeypatch):
     planes, rows, nx = found.shape[0], *found.shape[2:]
     inner = np.minimum(wrong, np.array([planes, rows, nx]) - 1 - wrong).min(axis=1)
     assert wrong.size
-    assert inner.max() < 2 * REACH
+    assert inner.max() < 3 * REACH  # cells of a window beside an outlet and mirrors
 
 
 def allowed(boundaries, **more) -> bool:

@@ -155,6 +155,8 @@ inline float quick_ratio(float a, float b) { return a / b; }
 inline float quick_log2(float x) { return std::log2(x); }
 
 template <class T> T reciprocal(T value) { return 1 / value; }
+template <class T> T quotient(T a, T b) { return a / b; }
+template <class T> T root(T value) { return std::sqrt(value); }
 
 /* Words that another device reads and writes. */
 using Word = unsigned long long;

@@ -21,7 +21,9 @@ def test_ranks_do_not_show(layout, mpi_tmp_path):
     tables["boundary"].append(tables["boundary"][0] | {"where": ["z-", "z+"], "sample": 3})
     block = {"name": "box", "lower": [1, 3, 1], "upper": [4, 5, 5]}
     wall = {"name": "wall_model", "law": "spalding"}
-    tables["body"] = [{"label": "block", "shape": block, "boundary": wall}]
+    ball = {"name": "sphere", "centre": [2.4, 4.2, 7.1], "radius": 1.3}
+    shapes = {"block": block, "ball": ball}
+    tables["body"] = [{"label": k, "shape": v, "boundary": wall} for k, v in shapes.items()]
     tables["output"].append({"name": "body_forces", "every": 1})
     tables["output"].append({"name": "checkpoint", "every": 6})
     case = parse_case(tables, "channel.toml")
@@ -29,7 +31,7 @@ def test_ranks_do_not_show(layout, mpi_tmp_path):
     run_on_rank_0(comm, case, single)
     run(case, comm, many)
     comm.Barrier()
-    for name in ("wall_stress.csv", "forces_block.csv"):
+    for name in ("wall_stress.csv", "forces_block.csv", "forces_ball.csv"):
         texts = [(folder / name).read_text() for folder in (single, many)]
         assert texts[0] == texts[1]
     states = []

@@ -58,6 +58,7 @@ def test_a_disc():
     normal = away / radius[:, None]
     inclined = entries.samples.inclined
     assert inclined.all()
+    assert entries.samples.curved.all()
     cosine = (entries.samples.normal * normal).sum(axis=1)
     assert cosine.min() > 0.9
     steps = (sampled - at + [4, 6]) % [9, 12] - [4, 6]

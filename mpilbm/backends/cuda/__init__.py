@@ -99,7 +99,9 @@ def load_cupy(found: Driver) -> Any:
 
 
 class CudaDevice(GpuDevice):
-    """A GPU with its three streams, see Device; the current device of the calling thread.
+    """A GPU with its streams, the current device of the calling thread, see Device.
+
+    The stream "special" has the blocks of a pass that meet walls or bodies.
 
     The moment sweep applies walls if a tile fits the box.
     """
@@ -133,7 +135,7 @@ class CudaDevice(GpuDevice):
             f"{vendor.language} {version}, CuPy {cupy.__version__}, {self.compiler}"
         )
         # CUDA clamps a priority to the range of the device; lower numbers have priority.
-        levels, self._waiting = {"edge": -5, "bulk": 0, "copy": -5}, Waiting()
+        levels, self._waiting = {"edge": -5, "bulk": 0, "copy": -5, "special": -2}, Waiting()
         self._streams = {
             name: CudaStream(cupy, level, self._waiting) for name, level in levels.items()
         }
@@ -170,10 +172,12 @@ class CudaDevice(GpuDevice):
         return array
 
     def upload(self, array: np.ndarray) -> Array:
-        bulk = self._streams["bulk"]
-        with bulk.cupy:
+        stream = self._streams["bulk"]
+        if stream.cupy.is_capturing():  # other streams may be part of the recording, too
+            stream = self.new_stream()
+        with stream.cupy:
             copy = self._cupy.asarray(np.ascontiguousarray(array).reshape(-1))
-        bulk.synchronize()
+        stream.synchronize()
         return copy
 
     def download(self, array: Array) -> np.ndarray:
@@ -237,11 +241,16 @@ class CudaDevice(GpuDevice):
         if isinstance(sweep, SweepKernel):
             sweep.clear_solids(f)
 
-    def two_steps(self, kernels: Mapping[str, CompiledKernel], grid: Grid) -> TwoStepsKernel | None:
+    def two_steps(
+        self,
+        kernels: Mapping[str, CompiledKernel],
+        grid: Grid,
+        columns: tuple[int, int] | None = None,
+    ) -> TwoStepsKernel | None:
         sweep = kernels[GENERAL]
         if not isinstance(sweep, SweepKernel):
             return None
-        return sweep.two_steps(grid)
+        return sweep.two_steps(grid, columns)
 
     def sweep_of(
         self,

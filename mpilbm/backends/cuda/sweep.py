@@ -3,13 +3,17 @@
 import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilbm.backends.cuda import overlap
+from mpilbm.backends.cuda.blocks import FREE, WITHIN, Kind, Surroundings, with_shares
+from mpilbm.backends.cuda.passes import PassLaunch, SweepLaunch, parts_of
 from mpilbm.backends.cuda.tiles import Needs, Share, Tile, candidates
-from mpilbm.backends.gpu.launch import GpuLaunch, planes_of
+from mpilbm.backends.gpu.launch import planes_of
 from mpilbm.backends.interfaces import (
     Array,
     CompiledKernel,
@@ -20,12 +24,12 @@ from mpilbm.backends.interfaces import (
 )
 from mpilbm.backends.tuning import fastest
 from mpilbm.backends.units import side_by_side
-from mpilbm.codegen.program import Kernel, Program
+from mpilbm.codegen.program import MOVED, SHARE, Program
 from mpilbm.core.errors import MpilbmError
 from mpilbm.layouts.grid import Grid
 from mpilbm.solids import body_walls, box_walls
 from mpilbm.solids.body_walls import BodyWalls
-from mpilbm.solids.box_walls import BoxWalls
+from mpilbm.solids.box_walls import FAR, BoxWalls
 
 LEAST_CAPABILITY = 80  # compute capability 8.0: asynchronous copies to shared memory
 L2_PROMOTION = 0  # CU_TENSOR_MAP_L2_PROMOTION_NONE
@@ -42,6 +46,7 @@ class Bodies:
 
     def __init__(self, device: Any, walls: BodyWalls | None = None):
         self.table, self.some = np.zeros((), BODIES), bool(walls and walls.owners)
+        self.there: NDArray[np.bool_] | None = None
         if walls is None or not self.some:
             return
         device.require(walls.nbytes, "the half-way walls of bodies")
@@ -49,6 +54,7 @@ class Bodies:
         for name, array in zip(("blocks", "words"), self._kept, strict=True):
             self.table[name] = array.data.ptr
         self.table["segments"] = walls.blocks.shape[-1]
+        self.there = walls.blocks != 0
 
     @property
     def argument(self) -> np.ndarray:
@@ -73,11 +79,18 @@ class SweepKernel:
         self._walls, self._bodies = np.zeros((), box_walls.DTYPE), Bodies(device)
         self._grid: Grid | None = None  # of the fluid, once walls are applied
         self._owned: tuple[int, int] | None = None  # planes, as planes_of(), where it is known
+        self._columns = 0, 0  # begin and end along x of the cells that passes of two steps update
+        self._shares: NDArray[np.bool_] | None = None
         self.tile: Tile | None = None
 
     def bind(self, **arguments: Any) -> Launch:
         """Fix all arguments; the first call chooses a tile, or the generic kernel if none fits."""
         values = checked(self._kernel, self._program, arguments)
+        if self._steps == 2 and SHARE in arguments and self._shares is None:
+            assert self._grid, "two steps have a grid"
+            assert self._owned, "two steps have planes"
+            shares = self._device.download(arguments[SHARE])
+            self._shares = with_shares(shares, self._grid, self._owned)
         if self.tile is None:
             self.tile = self._choose(arguments, values)
         if self.tile is None:
@@ -93,7 +106,7 @@ class SweepKernel:
         wave, columns = self._device.processors * tile.blocks, tile.columns(grid.rows, grid.nx)
         return overlap.parts(planes, faces, columns, wave, tile.planes, sent)
 
-    def bind_parts(self, parts: Parts, **arguments: Any) -> tuple["SweepLaunch", "SweepLaunch"]:
+    def bind_parts(self, parts: Parts, **arguments: Any) -> tuple[Launch, Launch]:
         """What computes the edge planes at both ends of a range, and what computes a range."""
         values = checked(self._kernel, self._program, arguments)
         assert self.tile, "a tile is chosen first"
@@ -126,14 +139,14 @@ class SweepKernel:
                 blocks, (body_walls.BLOCK, 1, 1), values
             )
 
-    def two_steps(self, grid: Grid) -> "SweepKernel | None":
+    def two_steps(self, grid: Grid, columns: tuple[int, int] | None = None) -> "SweepKernel | None":
         """The sweep with two steps in one pass and the same walls, if a tile of both fits.
 
         Without a tile, single steps take the generic kernel, whose bits differ.
         """
         kernel = SweepKernel(self._device, self._program, None, steps=2)
         kernel._walls, kernel._bodies, kernel._grid = self._walls, self._bodies, grid
-        kernel._owned = grid.ghost, grid.planes
+        kernel._owned, kernel._columns = (grid.ghost, grid.planes), columns or (0, grid.nx)
         box = grid.nx, grid.row_stride, grid.rows
         return kernel if self.fitting(*box) and kernel.fitting(*box) else None
 
@@ -160,21 +173,28 @@ class SweepKernel:
         tiles = sorted(tiles, key=lambda tile: tile.own[0] > nx)
         return [tile for tile in tiles if self._needs.fits(tile, limit, nx, row_stride, rows)]
 
-    def function(self, tile: Tile) -> Any:
-        """The kernel compiled for a tile."""
-        function = self._module(tile).get_function("sweep")
+    def function(self, tile: Tile, kind: Kind | None = None) -> Any:
+        """The kernel compiled for a tile, and with two steps for a kind of blocks."""
+        function = self._module(tile, kind).get_function("sweep")
         function.max_dynamic_shared_size_bytes = self._needs.shared_bytes(tile)
         return function
 
-    def _module(self, tile: Tile) -> Any:
-        options = ("--std=c++17", "--fmad=false", *tile.options(), *self._met)
+    def _module(self, tile: Tile, kind: Kind | None = None) -> Any:
+        if self._steps == 2:
+            kind = kind or (
+                self._around.whole
+                if self._around.free
+                else replace(FREE, shares=self._around.moves)
+            )
+        met = kind.options() if kind else ("-DSHARES_MET=1",)
+        options = ("--std=c++17", "--fmad=false", *tile.options(), *self._met, *met)
         if options not in self._modules:
             self._modules[options] = self._device.module(self._program.sweep, options)
         return self._modules[options]
 
     def _launch(
         self, tile: Tile, arguments: Mapping[str, Any], values: list[Any], edge: int = 0
-    ) -> "SweepLaunch":
+    ) -> Launch:
         box = int(arguments["nx"]), int(arguments["rows"])
         # arguments before the numbers of planes
         further = [self._walls.reshape(1).view(WALLS), self._bodies.argument]
@@ -182,7 +202,12 @@ class SweepKernel:
             narrow, *wide = reversed(self._needs.shares)
             shares = narrow, wide[0] if wide else None
             further = [*(self._maps(arguments, share, tile) for share in shares), *further]
-        shared, function = self._needs.shared_bytes(tile), self.function(tile)
+        shared = self._needs.shared_bytes(tile)
+        if self._steps == 2:
+            function = partial(self.function, tile)
+            around, rest = self._around, (shared, self._kernel, further, values, edge)
+            return PassLaunch(self._device, function, tile, around, *rest)
+        function = self.function(tile)
         return SweepLaunch(function, tile, box, shared, self._kernel, further, values, edge)
 
     def _maps(self, arguments: Mapping[str, Any], share: Share | None, tile: Tile) -> np.ndarray:
@@ -197,6 +222,28 @@ class SweepKernel:
             encode_map(found[:128], arguments, share, share.box(tile))
             encode_map(found[128:], arguments, share, share.side)
         return found.view(MAPS)
+
+    @property
+    def _around(self) -> Surroundings:
+        """What blocks with two steps may meet."""
+        grid, owned = self._grid, self._owned
+        assert grid, "two steps have a grid"
+        assert owned, "two steps have planes"
+        first, last = map(int, self._walls["planes"] if self._walls["faces"] else (-FAR, FAR))
+        faces, wraps = int(self._walls["faces"]) & WITHIN, bool(grid.wraps)
+        there, moves = self._bodies.there, any(a.name == MOVED for a in self._kernel.arguments)
+        return Surroundings(
+            grid.nx,
+            grid.rows,
+            owned,
+            wraps,
+            self._columns,
+            faces,
+            (first, last),
+            there,
+            None if moves else self._shares,
+            moves,
+        )
 
     @property
     def _met(self) -> tuple[str, str]:
@@ -229,54 +276,22 @@ class SweepKernel:
     def _compile(self, tiles: Sequence[Tile]) -> None:
         """Compile the kernels of these tiles side by side; some tiles share a kernel."""
 
-        def compiled(tile: Tile) -> None:
+        def compiled(one: tuple[Tile, Kind | None]) -> None:
             self._device.attach()
-            self.function(tile)
+            self.function(*one)
 
-        side_by_side(compiled, {tile.options(): tile for tile in tiles}.values())
+        distinct = {tile.options(): tile for tile in tiles}.values()
+        side_by_side(compiled, [(tile, kind) for tile in distinct for kind in self._kinds(tile)])
 
-
-class SweepLaunch(GpuLaunch):
-    """The sweep with its arguments and tile; `further`: the arguments before the planes' numbers.
-
-    `shared`: bytes of shared memory of a block. `edge`: if given, a range is computed at both ends
-    only, so many planes each, by one block in each column.
-    """
-
-    def __init__(
-        self,
-        function: Any,
-        tile: Tile,
-        box: tuple[int, int],
-        shared: int,
-        kernel: Kernel,
-        further: Sequence[Any],
-        values: list[Any],
-        edge: int = 0,
-    ):
-        super().__init__(kernel, box, values)
-        self._edge = edge
-        self._function, self._tile, self._shared, self._further = function, tile, shared, further
-
-    def pieces(self, begin: int, end: int, stride: int) -> list[tuple[int, int, int]]:
-        """The range itself: blocks over several planes need no second grid."""
-        return [(begin, end, stride)] if begin < end else []
-
-    def call(self, begin: int, end: int, stride: int) -> tuple:
-        """(grid, arguments)."""
-        (nx, rows), tile = self._box, self._tile
-        planes = 1 if stride > 1 else tile.planes
-        if self._edge:
-            planes, stride = self._edge, end - begin - self._edge
-        pieces = -(-(end - begin) // max(stride, planes))
-        grid = -(-nx // tile.own[0]), -(-rows // tile.own[1]), pieces
-        numbers = map(np.int64, (begin, end, stride, planes))
-        return grid, (*self._further, *numbers, *self._values)
-
-    def enqueue(self, stream: Any, calls: list[Any]) -> None:
-        with stream.cupy:
-            for grid, values in calls:
-                self._function(grid, self._tile.threads, values, shared_mem=self._shared)
+    def _kinds(self, tile: Tile) -> Sequence[Kind | None]:
+        """The kinds of the blocks of a tile."""
+        if self._steps == 1:
+            return (None,)
+        if self._around.free:
+            return (self._around.whole,)
+        assert self._owned, "two steps have planes"
+        parts = parts_of(tile, self._owned[0], sum(self._owned))
+        return [kind for kind, _ in self._around.blocks(tile, parts)]
 
 
 def encode_map(to: np.ndarray, arguments: Mapping[str, Any], share: Share, width: int) -> None:

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from sympy import Symbol, collect, expand, factor, factor_terms, sympify
-from sympy.core import Add, Mul
 
 from mpilbm.codegen.cell_values import behind_cut, share_text
 from mpilbm.codegen.model import Macroscopic, Model
 from mpilbm.codegen.printer import c_text, symbol
 from mpilbm.codegen.program import MOTION, MOVED, SHARE
+from mpilbm.codegen.sweep.products import WEIGHT, fused, of_empty_cells
 from mpilbm.codegen.values import centre
 from mpilbm.core.formulas.values import CellValue
 from mpilbm.layouts import moments
@@ -155,8 +155,12 @@ def _formulas(model: Model) -> list[CellValue]:
     return found if model.nu is None else [*found, model.nu]
 
 
-def collision_lines(model: Model) -> list[str]:
-    """C lines from density, j and second moments to the stored values after the collision."""
+def collision_lines(model: Model, empty: bool = False) -> list[str]:
+    """C lines from density, j and second moments to the stored values after the collision.
+
+    `empty`: of cells without a solid share; the values have the bits of a share of 0.
+    """
+    shared = model.body is not None and not empty
     lattice, D = model.lattice, model.lattice.D
     axes, tensor = "xyz"[:D], pairs(D)
     lines = ["const real density = sum_;", f"const real rho = {_rest(model)};"]
@@ -166,12 +170,12 @@ def collision_lines(model: Model) -> list[str]:
             names = {name: symbol(name) for name in value.numbers}
             names |= {axis: symbol(f"cell_{axis}") for axis in value.coordinates}
             lines.append(f"const real {value.name} = {c_text(value.expression(names))};")
-    if model.body:
+    if shared:
         lines.append("const real fluid_part = R(1) - share;")
     for axis in axes:
         momentum = f"fma(R(0.5), scaled_{axis}, sum_{axis})" if model.half else f"sum_{axis}"
         if model.forcing:
-            part = "fluid_part * " if model.body else ""
+            part = "fluid_part * " if shared else ""
             lines.append(f"const real scaled_{axis} = {part}force_{axis} * (R(1) / UNIT);")
         lines.append(f"const real j_{axis} = {momentum};")
         lines.append(f"const real u_{axis} = j_{axis} * inverse, v_{axis} = u_{axis} * UNIT;")
@@ -184,12 +188,17 @@ def collision_lines(model: Model) -> list[str]:
         second = f"fma({_number(-lattice.cs2)}, density, sum_{name})" if a == b else f"sum_{name}"
         lines.append(f"const real a_{name} = fma(-j_{axes[a]}, v_{axes[b]}, {second});")
 
+    closure = model.collision.closure
+    normal = closure is None or closure.normal_numbers
+
     def let(name: str, expression: Expression) -> Symbol:
-        lines.append(f"const real {name} = {fused(sympify(expression))};")
+        if not (empty and name == WEIGHT):
+            lines.append(f"const real {name} = {fused(sympify(expression), normal=normal)};")
         return symbol(name)
 
     for k, value in enumerate(_leaving(model, let)):
-        lines.append(f"stored[{k}] = {fused(value, products_last=moves)};")
+        text = of_empty_cells(value) if empty else fused(value, products_last=moves)
+        lines.append(f"stored[{k}] = {text};")
     return lines
 
 
@@ -252,30 +261,6 @@ def cell_body(model: Model, named: Callable[[str], str]) -> dict[str, str]:
         number = f"{named(MOVED)}[{place}]"
         found[IN_BODY] = f"InBody{{{named(MOTION)}, {number}, {at}}}"
     return found
-
-
-def fused(expression: Expression, products_last: bool = False) -> str:
-    """C text with each added product written as an fma, from left to right.
-
-    `products_last`: the other terms of a sum come first, so that no product is rounded.
-    """
-    if isinstance(expression, Add):
-        terms = expression.as_ordered_terms()
-        if products_last:
-            terms.sort(key=lambda term: isinstance(term, Mul))
-        text = fused(terms[0], products_last)
-        for term in terms[1:]:
-            if isinstance(term, Mul):
-                first, rest = term.args[0], Mul(*term.args[1:])
-                factors = fused(first, products_last), fused(rest, products_last)
-                text = f"fma({factors[0]}, {factors[1]}, {text})"
-            else:
-                text = f"({text} + {fused(term, products_last)})"
-        return text
-    if isinstance(expression, Mul):
-        texts = [(isinstance(a, Add), fused(a, products_last)) for a in expression.args]
-        return " * ".join(f"({text})" if is_sum else text for is_sum, text in texts)
-    return c_text(expression)
 
 
 class Parts:

@@ -20,12 +20,12 @@ from mpilbm.codegen.sweep.cell import (
     chain,
     collision_lines,
     function,
-    fused,
     population_lines,
 )
 from mpilbm.codegen.sweep.messages import Messages, by_shape, crossing, messages_text, outgoing
 from mpilbm.codegen.sweep.mirrors import FACES, OPTIONAL, entering_through, folded
 from mpilbm.codegen.sweep.mirrors import clear as clear_or_mirror
+from mpilbm.codegen.sweep.products import fused
 from mpilbm.layouts.formats import Formats
 from mpilbm.physics.lattices import Lattice
 
@@ -52,13 +52,17 @@ def sweep_text(
     def given(named: Callable[[str], str]) -> str:
         return ", ".join(["R(0)", *numbers, *(values | cell_body(model, named)).values()])
 
-    constants = (
-        _constants(parts, sizes, kernel) | _tails(formats) | {"NUMBERS(plane, row, x)": given(str)}
-    )
+    constants = _constants(parts, sizes, kernel) | _tails(formats)
+    empty = model.body is not None and not moves  # cells without a share have a function
+    outside = ", ".join(["R(0)", *numbers, *values.values()])
+    constants["NUMBERS(plane, row, x)"] = given(str)
     between = "NUMBERS_BETWEEN"
     if moves:
         constants[f"{between}(plane, row, x)"] = given(BETWEEN.__getitem__)
     lines = [f"#define {name} {value}" for name, value in constants.items()]
+    if empty:
+        lines += ["#if !SHARES_MET", "#undef NUMBERS", f"#define NUMBERS(plane, row, x) {outside}"]
+        lines.append("#endif")
     functions = [
         _rebuild(model),
         messages_text(model),
@@ -68,6 +72,8 @@ def sweep_text(
         _advance(parts),
         _finish(model, parts, [*numbers, *values, *cell_body(model, str)]),
     ]
+    if empty:
+        functions.append(_finish(model, parts, [*numbers, *values], empty=True))
     packets, copies, walls, bodies, *frames = (
         _frame(name, bool(mirrors))
         for name in ("packets", "copies", "walls", "bodies", "sweep", "two_steps")
@@ -147,15 +153,18 @@ def _advance(parts: Parts) -> str:
     return function("advance(real* current, real* rising, const real* f)", lines)
 
 
-def _finish(model: Model, parts: Parts, numbers: list[str]) -> str:
-    """C function: add the populations from the plane above, collide, and compute stored values."""
+def _finish(model: Model, parts: Parts, numbers: list[str], empty: bool = False) -> str:
+    """C function: add the populations from the plane above, collide, and compute stored values.
+
+    `empty`: of cells without a solid share.
+    """
     down = parts.in_plane(-1)
     lines = parts.add(-1, "f", lambda axes: f"down_{axes}")
     for k, axes in enumerate(parts.sums):
         within, times = axes.replace(parts.across, ""), axes.count(parts.across)
         term = f" {'-' if times == 1 else '+'} down_{within}" if within in down else ""
         lines.append(f"const real sum_{axes} = current[{k}]{term};")
-    lines += collision_lines(model)
+    lines += collision_lines(model, empty)
     types = {IN_BODY: "const InBody&"}
     declared = "".join(f", {types.get(name, 'real')} {name}" for name in numbers)
     head = f"finish(real* stored, const real* current, const real* f, real{declared})"
@@ -180,7 +189,7 @@ def _bounce(model: Model, parts: Parts, messages: Messages, mirrors: Collection[
         if not entering:
             continue
         lines.append(f"if (faces & {1 << face}) {{")
-        lines.append(f"  const int later = faces & walls.later[{face}];")
+        lines.append(f"  const int later = faces & {63 & ~(1 << face)} & walls.later[{face}];")
         for i in entering:
             others = sum(1 << k for k in walls if k != face and i in entering_through(lattice, k))
             lines.append(f"  const bool own_{i} = !(later & {others});")

@@ -51,45 +51,34 @@ INLINE void look_at_own(const unsigned char* stage, int thread, real (*moments)[
       stage + thread * SLOT_WIDE, stage + NARROW_AT + thread * SLOT_NARROW, moments);
 }
 
-/* Whether a body is where a block computes the first step: in `count` planes from `first` on; all threads call it. */
-INLINE bool meets_bodies(const Bodies& bodies, int64 first, int count, ARGUMENTS)
-{
-  __shared__ int met;
-  if (threadIdx.x == 0 && threadIdx.y == 0) met = 0;
-  __syncthreads();
-  const int x = around((int)blockIdx.x * OWN_X - 1, nx), row = (int)blockIdx.y * OWN_ROWS - 1;
-  for (int n = (int)(threadIdx.y * blockDim.x + threadIdx.x); n < count * (TY - 2); n += THREADS)
-    if (row_has_bits(bodies, PLANE(first + n / (TY - 2)), around(row + n % (TY - 2), rows), rows, x, TX - 2, nx)) met = 1;
-  __syncthreads();
-  return met;
-}
-
 /* A block's way along `count` planes from `first` on. What walls and bodies cost is left out where it meets
-   none: `sides` are the walls along all its way, `met` says that bodies are there. Planes beyond a wall are not read. */
-template <bool AT_WALLS, bool AT_BODIES>
-INLINE void walk(unsigned char* memory, const Walls& walls, const Bodies& bodies, int sides, bool met, int64 first,
-                 int count, ARGUMENTS)
+   none: FACES are the walls along rows and x that it may meet, AT_PLANES says that there may be walls across, AT_BODIES
+   that there may be bodies. It stores cells with from_x <= x < end_x only. Planes beyond a wall are not read. */
+template <int FACES, bool AT_PLANES, bool AT_BODIES>
+INLINE void walk(unsigned char* memory, const Walls& walls, const Bodies& bodies, int from_x, int end_x,
+                 int block_x, int block_row, int64 first, int count, ARGUMENTS)
 {
   unsigned char* const stages = memory;
   const int pair = (int)threadIdx.x, line = (int)threadIdx.y, thread = line * (TX / CELLS) + pair;
   const int at = line * SENDERS + pair;
   real* const messages_1 = (real*)(memory + STAGES * STAGE_OF_SLOTS);
   real* const messages_2 = messages_1 + 2 * MIRROR;
-  const int beyond_x = (int)blockIdx.x * OWN_X + pair * CELLS - 2, beyond_row = (int)blockIdx.y * OWN_ROWS + line - 2;
+  const int beyond_x = block_x * OWN_X + pair * CELLS - 2, beyond_row = block_row * OWN_ROWS + line - 2;
   const int x = around(beyond_x, nx), row = around(beyond_row, rows);
   const unsigned cell = (unsigned)(row * f_row + x);
   const bool middle = line >= 1 && line < TY - 1;
-  const bool own = line >= 2 && line < TY - 2 && pair * CELLS >= 2 && pair * CELLS < TX - 2 && beyond_x < nx &&
-                   beyond_row < rows;
+  const bool own = line >= 2 && line < TY - 2 && pair * CELLS >= 2 && pair * CELLS < TX - 2 &&
+                   beyond_x >= from_x && beyond_x < end_x && beyond_row < rows;
   int beside = 0, lowest = -2, highest = count + 4; /* planes at walls, as numbers k of the first step */
-  if constexpr (AT_WALLS) {
-    for (int c = 0; c < CELLS; c++) beside |= (sides & faces_at(beyond_x + c, beyond_row, nx, rows)) << 4 * c;
+  if constexpr (FACES != 0)
+    for (int c = 0; c < CELLS; c++) beside |= (walls.faces & FACES & faces_at(beyond_x + c, beyond_row, nx, rows)) << 4 * c;
+  if constexpr (AT_PLANES) {
     if (walls.planes[0] >= first - 2) lowest = (int)(walls.planes[0] - first + 2);
     if (walls.planes[1] <= first + count) highest = (int)(walls.planes[1] - first + 2);
   }
-  const int start = AT_WALLS && lowest > 0 ? lowest : 0;
+  const int start = AT_PLANES && lowest > 0 ? lowest : 0;
   const auto load = [&](int k, int stage) {
-    if (k < count + 4 && (!AT_WALLS || k <= highest))
+    if (k < count + 4 && (!AT_PLANES || k <= highest))
       load_own(stages + stage * STAGE_OF_SLOTS, thread, f_in + PLANE(first - 2 + k) * f_plane, cell, f_slot);
     copy_commit();
   };
@@ -108,21 +97,22 @@ INLINE void walk(unsigned char* memory, const Walls& walls, const Bodies& bodies
     if (++stage == STAGES) stage = 0;
     /* What comes from beyond a wall is zero, and what a wall returns is added; `number`: the plane of the step. */
     const auto enclose = [&](int number WHERE_MIRRORS(, const real* messages)) {
-      if constexpr (AT_WALLS) {
+      if constexpr (AT_PLANES)
         if (number > highest) {
           keep_branch();
           for (int c = 0; c < CELLS; c++)
             for (int i = 0; i < Q; i++) f[c][i] = R(0);
         }
+      if constexpr (FACES != 0)
         if (beside WHERE_MIRRORS(&& number <= highest)) {
           keep_branch();
 #pragma unroll
-          for (int c = 0; c < CELLS; c++) clear(faces_beside(beside, c), f[c] WHERE_MIRRORS(, messages, at, c));
+          for (int c = 0; c < CELLS; c++)
+            clear(FACES & faces_beside(beside, c), f[c] WHERE_MIRRORS(, messages, at, c));
         }
-      }
     };
     const auto words = [&](int number) { /* no slab has planes below those of number 0 */
-      if (!met || number < 0 || (AT_WALLS && (number < lowest || number > highest))) return Packet<uint32>{};
+      if (number < 0 || (AT_PLANES && (number < lowest || number > highest))) return Packet<uint32>{};
       return words_at(bodies, PLANE(first - 2 + number), row, rows, x);
     };
     const auto return_from_bodies = [&](const Packet<uint32> words, const real* messages, real (*current)[SUMS]) {
@@ -131,16 +121,16 @@ INLINE void walk(unsigned char* memory, const Walls& walls, const Bodies& bodies
         if (words.cell[c] > 1) reflect(words.cell[c], messages, at, f, c, current[c]);
     };
     const auto return_from_walls = [&](int number, const real* messages, real (*current)[SUMS]) {
-      if constexpr (AT_WALLS) {
-        const int across = (number == lowest) << 4 | (number == highest) << 5;
+      if constexpr (FACES != 0 || AT_PLANES) {
+        const int across = AT_PLANES ? (number == lowest) << 4 | (number == highest) << 5 : 0;
         if (beside | across) {
 #pragma unroll
           for (int c = 0; c < CELLS; c++) {
-            const int faces = faces_beside(beside, c) | across;
-            if (faces > 3)
-              bounce(faces, walls, messages, at, f, c, current[c]);
+            const int faces = FACES & faces_beside(beside, c) | across;
+            if (FACES > 3 || AT_PLANES ? faces > 3 : false)
+              bounce(faces & (FACES | (AT_PLANES ? 48 : 0)), walls, messages, at, f, c, current[c]);
             else if (faces) /* all warps of a block at x- or x+ take it: it tests no other face */
-              bounce(faces & 3, walls, messages, at, f, c, current[c]);
+              bounce(faces & FACES & 3, walls, messages, at, f, c, current[c]);
           }
         }
       }
@@ -172,7 +162,7 @@ INLINE void walk(unsigned char* memory, const Walls& walls, const Bodies& bodies
       send_messages(messages_2, at, 0, f);
     }
     __syncthreads();
-    if (!own || (AT_WALLS && k <= lowest)) continue;
+    if (!own || (AT_PLANES && k <= lowest)) continue;
     receive_from_above(messages_2, at, f);
     receive_others(messages_2, at, f);
     enclose(k - 1 WHERE_MIRRORS(, messages_2));
@@ -190,28 +180,18 @@ INLINE void walk(unsigned char* memory, const Walls& walls, const Bodies& bodies
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-sweep(const __grid_constant__ Walls walls, const __grid_constant__ Bodies bodies, int64 begin, int64 end, int64 stride,
-      int64 chunk, ARGUMENTS)
+sweep(const __grid_constant__ Walls walls, const __grid_constant__ Bodies bodies, const int64* blocks, int from_x, int end_x,
+      int64 begin, int64 end, int64 stride, int64 chunk, ARGUMENTS)
 {
   extern __shared__ __align__(128) unsigned char memory[];
-  const int64 first = begin + (int64)blockIdx.z * (stride > 1 ? stride : chunk);
+#if LISTED
+  const int64 block = blocks[blockIdx.x];
+  const int block_x = (int)(block & 0xfffff), block_row = (int)(block >> 20 & 0xfffff), part = (int)(block >> 40);
+#else
+  const int block_x = (int)blockIdx.x, block_row = (int)blockIdx.y, part = (int)blockIdx.z;
+#endif
+  const int64 first = begin + part * (stride > 1 ? stride : chunk);
   const int count = (int)(end - first < chunk ? end - first : chunk);
-  int sides = 0;
-  bool near = false, met = false; /* walls of the box or bodies, bodies */
-#if WALLS
-  const int x = (int)blockIdx.x * OWN_X, row = (int)blockIdx.y * OWN_ROWS; /* the first own cell */
-  const int reached = (x < 2) | (x + OWN_X > nx - 2) << 1 | (row < 2) << 2 | (row + OWN_ROWS > rows - 2) << 3;
-  sides = walls.faces & reached;
-  near = sides || first - 1 <= walls.planes[0] || first + count >= walls.planes[1];
-#endif
-#if BODIES
-  const int64 below = first - 1 < walls.planes[0] ? walls.planes[0] : first - 1;
-  const int64 above = first + count > walls.planes[1] ? walls.planes[1] : first + count;
-  met = meets_bodies(bodies, below, (int)(above + 1 - below), GIVEN);
-#endif
-  if (near || met)
-    walk<WALLS, BODIES>(memory, walls, bodies, sides, met, first, count, GIVEN);
-  else
-    walk<false, false>(memory, walls, bodies, 0, false, first, count, GIVEN);
+  walk<FACES_MET, PLANES_MET, BODIES_MET>(memory, walls, bodies, from_x, end_x, block_x, block_row, first, count, GIVEN);
 }
 #endif

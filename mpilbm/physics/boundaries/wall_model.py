@@ -45,17 +45,25 @@ class WallModel(Wall):
     symmetric, next to other faces and bodies, u_s is u_wall, so that the mass is conserved exactly.
     The same holds at walls of bodies parallel to the faces of the cells.
 
-    At inclined and curved walls of bodies the missing populations are those that leave the mirror
-    image of the cell: with the normal n of the surface, R = 1 - 2 n n, and the density rho, the
-    velocity u and the part P of the second moments beyond equilibrium of the outgoing populations,
+    At plane walls of bodies that are inclined to the cells the missing populations are those that
+    leave the mirror image of the cell: with the normal n of the surface, R = 1 - 2 n n, and the
+    density rho, the velocity u and the part P of the second moments beyond equilibrium of the
+    outgoing populations,
 
         f_i = feq_i(rho, u') + w_i H2_i : P' / (2 cs4) + …,
         u' = u - 2 ((u - u_wall) . n) n,    P' = R P R + 2 (T n + n T)
 
     with the higher moments of `recursive_regularized`. With T = 0 this is a wall without friction,
-    along which a uniform flow stays as it is. The mass is not conserved exactly there. At inner
-    edges and corners, and at slopes of masks and voxels, the wall acts as `bounce_back`. For flows
-    whose first cell is above y+ = 5. D2Q9, D3Q15, D3Q19 and D3Q27.
+    along which a uniform flow stays as it is. At curved walls and next to edges of plane ones the
+    populations return as at a half-way wall that slips at the velocity of the cell,
+
+        f_i = f_out_opp(i) + w_i c_i . (2 rho u_s / cs2 + 2 (c_i . n) T / cs4),
+        u_s = u - ((u - u_wall) . n) n
+
+    The mirror image adds energy to the flow there; the slip does not, but most of the stress T is
+    lost. Thin sheets count as curved. At inclined and curved walls the mass is not conserved
+    exactly. At inner edges and corners, and at slopes of masks and voxels, the wall acts as
+    `bounce_back`. For flows whose first cell is above y+ = 5. D2Q9, D3Q15, D3Q19 and D3Q27.
     [Asmuth et al. 2021, Phys. Fluids 33, 105111]
     """
 
@@ -193,16 +201,25 @@ class WallModel(Wall):
             wrong = cell.let(f"wrong_{a}", 1 - plane + n[a] ** 2 + odd**2)
             slip.append(cell.let(f"s_{a}", cell.below(wrong, half, slips, 0)))
             still.append(cell.let(f"still_{a}", cell.below(wrong, half, 0, 2 / lattice.cs2)))
-        image, found = self._image(cell, v, force), {}
+        found = {}
+        towards = cell.let("towards", dot([a - b for a, b in zip(cell.u, v, strict=True)], n))
+        slides = [cell.let(f"slides_{a}", cell.u[a] - towards * n[a]) for a in axes]
+        image = self._image(cell, towards, force)
         for i in links:
             c, w, back = lattice.c[i], lattice.w[i], cell.left[lattice.opp[i]]
             moving = sum(c[a] * still[a] * cell.at_wall(i, wall[a]) for a in axes if c[a])
             half_way = back + w * (dot(c, slip) + moving)
-            found[i] = cell.below(surface.inclined, half, half_way, image[i])
+            stress = dot(c, n) * dot(c, force) / lattice.cs2
+            sliding = back + w * 2 / lattice.cs2 * (cell.inertia * dot(c, slides) + stress)
+            at_angle = cell.below(surface.curved, half, image[i], sliding)
+            found[i] = cell.below(surface.inclined, half, half_way, at_angle)
         return found
 
-    def _image(self, cell: Cell, wall: Vector, force: Vector) -> Populations:
-        """The outgoing populations of the mirror image of the cell, with the stress of the law."""
+    def _image(self, cell: Cell, towards: Expression, force: Vector) -> Populations:
+        """The outgoing populations of the mirror image of the cell, with the stress of the law.
+
+        towards: the velocity of the cell relative to the wall along the normal.
+        """
         n, D, lattice = cell.surface.normal, cell.lattice.D, cell.lattice
         feq = [
             cell.let(f"feq_{i}", f) for i, f in enumerate(cell.feq(cell.density, cell.rho, cell.u))
@@ -217,8 +234,7 @@ class WallModel(Wall):
         turned = [cell.let(f"turned_{a}", each) for a, each in enumerate(turned)]
         image = [P[a, b] + turned[a] * n[b] + turned[b] * n[a] for a, b in pairs(D)]
         image = [cell.let(f"image_{k}", each) for k, each in enumerate(image)]
-        away = cell.let("towards", 2 * dot([u - v for u, v in zip(cell.u, wall, strict=True)], n))
-        u = [cell.let(f"u_image_{a}", cell.u[a] - away * n[a]) for a in range(D)]
+        u = [cell.let(f"u_image_{a}", cell.u[a] - 2 * towards * n[a]) for a in range(D)]
         return cell.rebuilt(u, image)
 
     def _wall_velocity(self, cell: Cell) -> list[Expression]:

@@ -26,6 +26,9 @@ class Closure(Parameters):
     """
 
     dimensions: ClassVar[tuple[int, ...]] = (2, 3)  # D of the lattices on which it is defined
+    # Whether in any flow of positive density divisors in `omega` are normal numbers, quotients
+    # normal or 0, and no root is of a negative number: GPUs then compute them without branches.
+    normal_numbers: ClassVar[bool] = False
 
     def arguments(self, lattice: Lattice) -> dict[str, float]:
         """Arguments of the kernel in addition to the rates of the collision, {name: value}."""

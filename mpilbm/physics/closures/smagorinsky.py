@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 from math import sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 from pydantic import Field
@@ -27,6 +27,8 @@ class Smagorinsky(Closure):
     lattices of this program); Januszewski & Kostur 2014 print 36, which is the same model with
     constant / 1.19. [Hou, Sterling, Chen & Doolen 1996; Januszewski & Kostur 2014, (9)]
     """
+
+    normal_numbers: ClassVar[bool] = True
 
     constant: float = Field(0.1, gt=0, description="C_S; 0.1 to 0.2 is usual")
 

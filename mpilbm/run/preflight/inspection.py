@@ -97,7 +97,8 @@ def inspect(case: Case, parts: list, initial: tuple[InitialRange, ...] = ()) -> 
     seen = Inspected(case, parts, initial)
     found = [finding for check in CHECKS for finding in check(seen)]
     found += case_findings.of_case(case)
-    found += inclined_walls.findings(case, sum(part.inclined for part in parts))
+    inclined, curved = sum(part.inclined for part in parts), sum(part.curved for part in parts)
+    found += inclined_walls.findings(case, inclined, curved)
     return in_order(found + geometry_findings.findings(case, parts))
 
 

@@ -22,8 +22,7 @@ MACH, TAU = 0.1, 1.0
 LATTICE = "D3Q27"
 # Along the body or across the bore. With 32 and 20 cells the validation has errors of some percent
 # in laminar flow. Above 160 cells coarse walls gain little: from 128 to 192 the drag of the Ahmed
-# body falls by 6 % at 5 times the work; with a wall model, which more than halves the error, it
-# was measured with 160. A wall model was measured with 20 cells across a channel.
+# body falls by 6 % at 5 times the work. A wall model was measured with 20 cells across a channel.
 LEAST, MOST, MODELLED = {"external": 32, "internal": 20}, 160, 40
 MODEL: dict[str, Any] = {"name": "wall_model", "law": "spalding"}
 CLOSURES = {"modelled": "qr", "coarse": "smagorinsky"}  # none where the walls are resolved

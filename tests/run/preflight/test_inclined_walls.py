@@ -15,6 +15,7 @@ SUITS = {
     "closure": {"name": "smagorinsky"},
 }
 DISC = {"name": "sphere", "centre": [8.1, 6.2], "radius": 3}
+SLOPE = {"name": "half_space", "point": [0, 3], "normal": [-1, 3]}
 BLOCK = {"name": "box", "lower": [5, 4], "upper": [9, 8]}
 
 
@@ -29,8 +30,8 @@ def found(shape: dict, collision: dict, outlet: bool = False) -> list:
     tables["domain"]["periodic"] = [not outlet, False]
     report = plan(parse_case(tables, "test.toml"))
     all_of_it = [each for each in report.findings if each.where == "body.disc.boundary"]
-    curved = [each for each in all_of_it if "curved walls add energy" in each.message]
-    assert [each.severity for each in curved] == ([] if shape is BLOCK else [SERIOUS])
+    curved = [each for each in all_of_it if "at curved walls or next to edges" in each.message]
+    assert [each.severity for each in curved] == ([WARNING] if shape is DISC else [])
     return [each for each in all_of_it if each not in curved]
 
 
@@ -42,9 +43,11 @@ def test_what_suits_is_not_reported():
 
 @pytest.mark.parametrize("name", ["trt", "regularized"])
 def test_collisions(name):
-    (each,) = found(DISC, {"name": name, "closure": {"name": "smagorinsky"}}, outlet=True)
+    collision = {"name": name, "closure": {"name": "smagorinsky"}}
+    (each,) = found(SLOPE, collision, outlet=True)
     assert each.severity == SERIOUS
     assert f"found the collision {name}" in each.message
+    assert not found(DISC, collision, outlet=True)
 
 
 def test_no_closure():

@@ -231,6 +231,8 @@ def _leaving(model: Model, let: Let) -> list[Expression]:
     model = replace(model, collision=model.collision.up_to_second())
     at = Macroscopic(density, rho, u)
     left = model.collide_at(f, at, force, rates, let, share, u_body)
+    if model.body:  # each population once, not in every moment: half of the time
+        left = [expand(f_i) for f_i in left]
     density, momentum, second = algebra.moments_of(lattice, left)
     momentum, second = [expand(j) for j in momentum], [expand(m) for m in second]
     stored = moments.compress(expand(density), momentum, second, rho)

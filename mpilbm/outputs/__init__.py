@@ -60,7 +60,10 @@ class SamplesAhead(Writer, Protocol):
     """A writer of an output with `ahead`."""
 
     def prepare(self, step: int) -> None:
-        """Sample the step before one at which it is written; collective."""
+        """Sample the step before one at which it may be written; collective.
+
+        Called again at the same step if the state was replaced.
+        """
 
 
 class PlaneCopies(Protocol):
@@ -225,14 +228,14 @@ class Watched(NamedTuple):
     """Numbers that `run.steady` compares.
 
     names     of the numbers, columns of steady.csv
-    numbers   returns those of the current step, its argument, on rank 0; on the other ranks its
-              result is not used. Collective; may wait for the device
-    prepare   called in the step before, if given; collective
+    numbers   returns those of the current step on rank 0; on the other ranks its result is not
+              used. Collective; may wait for the device
+    prepare   called at the step before, if given; collective
     """
 
     names: tuple[str, ...]
-    numbers: Callable[[int], Sequence[float]]
-    prepare: Callable[[int], None] | None = None
+    numbers: Callable[[], Sequence[float]]
+    prepare: Callable[[], None] | None = None
 
 
 class Output(Schedule, KernelNeeds, Budget):

@@ -222,8 +222,8 @@ class BodyForces(Output):
         of = on_root(context.comm, lambda: [self.coefficients(case, number) for number in bodies])
         samples = ForceSamples(context)
 
-        def c_d(step: int) -> list[float]:
-            forces = samples.mean(step)
+        def c_d() -> list[float]:
+            forces = samples.mean()
             if forces is None:
                 return []
             pairs = zip(of, map(case.needs.weighed.index, bodies), strict=True)
@@ -286,11 +286,11 @@ class BodyForcesWriter(TableWriter):
 
     def prepare(self, step: int) -> None:
         """Enqueue the sums of the step before one at which rows are written; collective."""
-        self._samples.take(step)
+        self._samples.take()
 
     def start(self, step: int) -> Callable[[], tuple[list[Floats | None], Moved]]:
         """Enqueue the sums over the links of this rank."""
-        samples = self._samples.around(step)
+        samples = self._samples.around()
         moved = {k: motion.during(step) for k, motion in self.motions.items() if motion}
         return lambda: ([sample() for sample in samples], moved)
 

@@ -115,7 +115,7 @@ class FlowRate(Scheduled):
         flow = self.sums(context)
         name = DIFFERENCES[1] if self.between else f"volume_flow_{self.plane[0].label}"
 
-        def number(step: int) -> list[float]:
+        def number() -> list[float]:
             parts = flow.start()()
             return [] if parts is None else [self.measured(context.case, flow.totals(parts))[name]]
 

@@ -10,6 +10,7 @@ from mpilbm.outputs import Context
 from mpilbm.outputs.core.totals import over_bodies
 
 Floats = NDArray[np.float64]
+State = tuple[int, int]  # the step, and how often the state was replaced
 Sample = Callable[[], Floats | None]  # sums of each weighed body, on rank 0; collective
 
 
@@ -30,32 +31,38 @@ class ForceSamples:
         exchanged = context.solver.exchanged
         assert exchanged is not None, "the case needs forces, see Output.bodies"
         self._exchanged, self._case, self._comm = exchanged, context.case, context.comm
-        self._last: tuple[int, Sample] | None = None
+        self._solver = context.solver
+        self._last: tuple[State, Sample] | None = None
 
-    def take(self, step: int) -> None:
-        """Enqueue the sums of the step after `step`, the current one; collective."""
-        if self._last is None or self._last[0] != step:
+    def take(self) -> None:
+        """Enqueue the sums of the step after the current one, unless they are known; collective."""
+        state = self._state
+        if self._last is None or self._last[0] != state:
             bodies, sums = self._exchanged.groups[:, 1], self._exchanged.start()
 
             def totals() -> Floats | None:
                 parts = self._comm.gather((bodies, sums()))
                 return None if parts is None else over_bodies(self._case, parts)
 
-            self._last = step, cache(totals)
+            self._last = state, cache(totals)
 
-    def around(self, step: int) -> list[Sample]:
-        """The samples of the steps before and after `step`, the latter alone without the former.
+    def around(self) -> list[Sample]:
+        """The samples of the steps before and after the current time; collective.
 
-        It is `take(step - 1)` that samples the former. Collective.
+        The former if `take` was called one step ago, and the state was not replaced since.
         """
-        before = self._last
-        self.take(step)
+        before, (step, replaced) = self._last, self._state
+        self.take()
         assert self._last, "it was taken"
-        found = [before] if before and before[0] == step - 1 else []
+        found = [before] if before and before[0] == (step - 1, replaced) else []
         return [sample for _, sample in (*found, self._last)]
 
-    def mean(self, step: int) -> Floats | None:
-        """The mean of the samples around `step`, at once; None on ranks but 0. Collective."""
-        totals = [sample() for sample in self.around(step)]
+    def mean(self) -> Floats | None:
+        """The mean of the samples of `around`, at once; None on ranks but 0. Collective."""
+        totals = [sample() for sample in self.around()]
         known = [each for each in totals if each is not None]
         return np.mean(known, axis=0) if known else None
+
+    @property
+    def _state(self) -> State:
+        return self._solver.steps, self._solver.replaced

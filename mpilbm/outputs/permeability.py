@@ -121,7 +121,7 @@ class Permeability(Output):
     def watched(self, context: Context) -> Watched:
         """k of the current step."""
         flow = DarcyFlow(context)
-        return Watched(("k",), lambda step: [flow.measured(flow.start()()).k])
+        return Watched(("k",), lambda: [flow.measured(flow.start()()).k])
 
     def open(self, context: Context) -> "PermeabilityWriter":
         """Creates the file; after a restart keeps its rows up to the first step."""

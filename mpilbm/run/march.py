@@ -101,6 +101,13 @@ class March:
             self._note(error)
             raise
 
+    def forget(self) -> None:
+        """Check and sample the flow again, because the state was replaced; collective."""
+        step = self.context.solver.steps
+        self.watch.forget()
+        self.watch.prepare(step)
+        self.writers.prepare(step, self.final)
+
     @contextmanager
     def _whole(self, what: str) -> Iterator[None]:
         """Measures the time of the body, which an error leaves incomplete."""
@@ -138,7 +145,7 @@ class March:
 
     def _next_due(self, step: int, last: int, visitors: Sequence[Visitor]) -> int:
         final = self.final
-        written = self.writers.next_due(step, min(final, last) if step < final else last)
+        written = self.writers.next_due(step, min(final, last) if step < final else last, final)
         asked = (visitor.next_due(step, last) for visitor in visitors)
         return min(self.watch.next_due(step, last), written, *asked)
 

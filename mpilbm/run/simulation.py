@@ -291,7 +291,7 @@ class Simulation:
         known = cell_fields.field_name(context, name, fluid, "set_field")
         set_field(context, known, value, local)
         if self._march is not None:
-            self._march.watch.forget()
+            self._march.forget()
 
     @undivided
     def sums(self) -> dict[str, float]:

@@ -62,8 +62,8 @@ class Watch:
         """The next step at which the flow is checked or sampled."""
         checked = min(next_multiple(step, every, last) for every in self.periods)
         if self.steady and self.steady.compared.prepare:
-            before = next_multiple(step + 1, self.steady.every, last) - 1
-            checked = min(checked, max(before, step + 1))
+            before = next_multiple(step + 1, self.steady.every, last + 1) - 1
+            checked = min(checked, before)
         return min(checked, self.alternation.next_due(step, last))
 
     def verdict(self, step: int, last: int) -> str:
@@ -82,13 +82,17 @@ class Watch:
         reason = ""
         if self.steady and step % self.steady.every == 0:
             reason = self.steady.reached(step)
-        if self.steady and (step + 1) % self.steady.every == 0 and self.steady.compared.prepare:
-            self.steady.compared.prepare(step)
+        self.prepare(step)
         if reason:  # this is the last step
             self.totals.check(step)
         self._warn(step)
         self.alternation.judge(step, self.totals.fastest)
         return reason
+
+    def prepare(self, step: int) -> None:
+        """Sample this step if the flow is compared at the next one; collective."""
+        if self.steady and (step + 1) % self.steady.every == 0 and self.steady.compared.prepare:
+            self.steady.compared.prepare()
 
     @property
     def residual(self) -> str:

@@ -23,7 +23,7 @@ class Comparison(Protocol):
     """A comparison of the flow with that of earlier steps."""
 
     names: tuple[str, ...]  # of the numbers that it compares
-    prepare: Callable[[int], None] | None  # called in the step before; collective
+    prepare: Callable[[], None] | None  # called at the step before; collective
 
     def __call__(self, step: int) -> float | None:
         """The result on all ranks; None if it is not known. Collective."""
@@ -37,7 +37,7 @@ class ChangeOfVelocity:
     """
 
     names: tuple[str, ...] = ()
-    prepare: Callable[[int], None] | None = None
+    prepare: Callable[[], None] | None = None
 
     def __init__(self, solver: Solver, comm: Communicator):
         self.solver, self.comm, self._first = solver, comm, True
@@ -81,7 +81,7 @@ class Numbers:
 
     def __call__(self, step: int) -> float | None:
         """The measure on all ranks; None if it is nan. Collective."""
-        numbers, found = self.numbers(step), nan
+        numbers, found = self.numbers(), nan
         if self.comm.rank == 0:
             if step != self._last:  # not the step from which a restart continues
                 self._add(step, numbers)

@@ -87,6 +87,7 @@ class Solver:
         self.times, self.ahead = StepTimes(device), StepsAhead(self.context.bulk)
         self.recordings = Recordings(device, exchanger.recordings)
         self.bounds: dict[str, Bounds] = {}
+        self.replaced = 0  # how often the state was replaced by another one, see resume
         self.transport = Transport(self.diagnostics, carried) if case.needs.transported else None
         self.exchanged = BodyForces(*given, self.moving) if case.needs.weighed else None
 
@@ -237,7 +238,7 @@ class Solver:
         """Continue from `step`, whose populations are in the arrays; exchanges the ghost layers."""
         if step % self.period != self.steps % self.period:
             raise ValueError(f"the state was written for step {self.steps}, not {step}")
-        self.steps = step
+        self.steps, self.replaced = step, self.replaced + 1
         if self.context.force_field:
             self.context.force_field.update(step)
         if self.moving:

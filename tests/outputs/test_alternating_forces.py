@@ -80,3 +80,55 @@ def test_a_restart_in_the_step_before_a_row(tmp_path):
         np.testing.assert_array_equal(parts[name][kept], whole[name])
     steady = [(tmp_path / name / "steady.csv").read_text() for name in ("whole", "parts")]
     assert steady[0] == steady[1]
+
+
+def test_a_steady_flow_ends_with_means_of_two_steps(tmp_path):
+    """At a step that is no multiple of `every`: the last row, and the only file of the surface."""
+    given = tables({"name": "surface", "every": 1000, "label": "wall"}, steps=100)
+    given["output"][0]["every"] = 40
+    given["run"] |= {"steady": {"every": 5, "tolerance": 0.1}}
+    run(parse_case(given, "plate.toml"), world(), tmp_path)
+    found = read_table(tmp_path / "forces_a.csv")
+    last = int(found["step"][-1])
+    assert last < 100
+    assert last % 40
+    assert found["time"][-1] == last
+    assert integral(read(tmp_path, last))[0] == pytest.approx(found["force_x"][-1], rel=1e-4)
+
+
+def test_a_field_that_is_set_leaves_no_force_of_the_flow_before(tmp_path):
+    """In steps before a row and of a row, by the function of a run and between two runs."""
+    given = tables({"name": "surface", "every": 10, "label": "wall"}, steps=20)
+    given["output"][0]["every"] = 1
+    given["run"] |= {"steady": {"of": "body_forces", "every": 10, "tolerance": 1e-9}}
+    after = {}
+
+    def change(sim):
+        if sim.step in (9, 14):
+            sim.set_field("u", -sim.field("u"))
+        after[sim.step] = sim.forces()["a"][0]
+
+    with Simulation(parse_case(given, "plate.toml"), world(), directory=tmp_path) as sim:
+        sim.run(9, call=change)
+        sim.run(1, call=change)
+        sim.run(7, call=change)
+    rows = dict(
+        zip(*(read_table(tmp_path / "forces_a.csv")[n] for n in ("step", "force_x")), strict=True)
+    )
+    mean = {step: (after[step - 1] + after[step]) / 2 for step in (10, 15, 16)}
+    assert {step: rows[step] for step in mean} == pytest.approx(mean, rel=1e-6)
+    assert integral(read(tmp_path, 10))[0] == pytest.approx(mean[10], rel=1e-4)
+    steady = read_table(tmp_path / "steady.csv")["c_d_a"]
+    assert steady[-1] == pytest.approx(2 * mean[10] / (U**2 * WIDTH), rel=1e-4)
+
+
+@pytest.mark.parametrize("piece", [1, 3, 7])
+def test_a_run_in_pieces_has_the_same_rows(tmp_path, piece):
+    given = tables(steps=23)
+    given["output"][0]["every"] = 5
+    run(parse_case(given, "plate.toml"), world(), tmp_path / "whole")
+    with Simulation(parse_case(given, "plate.toml"), world(), directory=tmp_path / "parts") as sim:
+        while sim.step < 23:
+            sim.run(min(piece, 23 - sim.step))
+    texts = [(tmp_path / name / "forces_a.csv").read_text() for name in ("whole", "parts")]
+    assert texts[0] == texts[1]

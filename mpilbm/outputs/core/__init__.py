@@ -41,7 +41,7 @@ class Schedule(Parameters):
         return next_multiple(step, self.every, last)
 
     def ahead(self, case: Case) -> bool:
-        """Whether its writer also samples the step before each such step: Writer has `prepare`."""
+        """Whether its writer also samples the step before: it is a SamplesAhead."""
         return False
 
     def times(self, first: int, last: int) -> int:

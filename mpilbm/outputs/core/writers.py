@@ -20,6 +20,7 @@ from mpilbm.core.errors import FileSystemError, MpilbmError, NonFiniteError
 from mpilbm.core.files.file_digest import sealed, unsealed
 from mpilbm.outputs import Context, Output, SamplesAhead, Writer
 from mpilbm.outputs.checkpoint import Checkpoint, CheckpointWriter
+from mpilbm.outputs.core import next_multiple
 from mpilbm.outputs.core.restart import opened
 from mpilbm.parallel import file_system_error, on_root, together
 from mpilbm.storage import whole
@@ -177,18 +178,30 @@ class Writers:
         self.context.samples.settle()
         self.context.background.settle(0)
 
-    def next_due(self, step: int, last: int) -> int:
-        """The next step at which an output is due, or samples the step before."""
-        found = [last]
+    def next_due(self, step: int, last: int, final: int) -> int:
+        """The next step, at most `last`, at which an output is due, or samples the step before.
+
+        final: the step at which all outputs are written
+        """
+        found, steady = [last], self.context.case.run.steady
         for output, _ in self.open:
-            due = output.next_due(step, last)
-            found.append(due - 1 if output.ahead(self.context.case) and due - 1 > step else due)
+            found.append(due := output.next_due(step, last))
+            if output.ahead(self.context.case):
+                ends = (due, next_multiple(step + 1, steady.every, last)) if steady else (due,)
+                later = (k for k in ends if k > step + 1)
+                found += [k - 1 for k in later if self._may_be_due(output, k, final)]
         return min(found)
 
+    def _may_be_due(self, output: Output, step: int, last: int) -> bool:
+        """Whether an output is due at this step, or will be if the run ends there as steady."""
+        steady = self.context.case.run.steady
+        may_end = steady is not None and step % steady.every == 0
+        return output.due(step, step if may_end else last)
+
     def prepare(self, step: int, last: int) -> None:
-        """Sample this step for outputs that are due at the next one; collective."""
+        """Sample this step for outputs that may be due at the next one; collective."""
         for output, writer in self.open:
-            if output.ahead(self.context.case) and output.due(step + 1, last):
+            if output.ahead(self.context.case) and self._may_be_due(output, step + 1, last):
                 assert isinstance(writer, SamplesAhead), output.name
                 writer.prepare(step)
 

@@ -221,7 +221,8 @@ class ShapeInBox:
         crosses = np.flatnonzero(beyond.any(axis=0))
         before = (points + (q - JUST) * step)[:, crosses]
         again = crosses[cut[crosses] | self.wrapped(*before)]  # solid also before the face
-        q[again] = bisected(self.wrapped, points[:, again], step[:, again])
+        if again.size:
+            q[again] = bisected(self.wrapped, points[:, again], step[:, again])
         return q
 
     def wrapped(self, *points: Any) -> Any:

@@ -17,7 +17,7 @@ from mpilbm.outputs.body_motion import BodyMotion, MotionInStep, motion_of
 from mpilbm.outputs.coefficients import Coefficients, Series, columns, directions, width
 from mpilbm.outputs.core import body_problems, chosen_bodies, parts_problems
 from mpilbm.outputs.core.tables import TableWriter
-from mpilbm.outputs.force_samples import Floats, ForceSamples
+from mpilbm.outputs.paired_samples import Floats, PairedSamples
 from mpilbm.parallel import on_root
 from mpilbm.physics.boundaries import in_cells
 from mpilbm.physics.lattices import AXES
@@ -40,7 +40,7 @@ class BodyForces(Output):
     velocity along an axis; in 2D the length in its place.
 
     The force on a body at rest is the mean of those in the steps before and after, which act at
-    step - 1/2 and step + 1/2 (see force_samples.py). At step 0, and for a body that moves, it is
+    step - 1/2 and step + 1/2 (see paired_samples.py). At step 0, and for a body that moves, it is
     that at step + 1/2. It is computed by momentum exchange (see solver/momentum_exchange.py); the
     pressure is that of rho - 1. The faces of a `pressure_jump` do not change it. The torque is
     taken about `centre`, by default the centre of the shape, or of the box for a mask. In lattice
@@ -220,10 +220,10 @@ class BodyForces(Output):
         """c_d of each body, the mean of two steps."""
         case, bodies, D = context.case, self.bodies(context.case), context.case.dimensions
         of = on_root(context.comm, lambda: [self.coefficients(case, number) for number in bodies])
-        samples = ForceSamples(context)
+        samples = PairedSamples.of_forces(context)
 
         def c_d() -> list[float]:
-            forces = samples.mean()
+            forces = samples.mean()()
             if forces is None:
                 return []
             pairs = zip(of, map(case.needs.weighed.index, bodies), strict=True)
@@ -254,7 +254,7 @@ class BodyForcesWriter(TableWriter):
         self.files: dict[int, Rows] = {}  # by number of the body, on rank 0
         self.series: dict[int, Series] = {}  # of the coefficients; likewise
         self.motions: dict[int, BodyMotion | None] = {}  # likewise
-        self._samples = ForceSamples(context)
+        self._samples = PairedSamples.of_forces(context)
         on_root(context.comm, self._open)
 
     def header(self, number: int) -> list[str]:

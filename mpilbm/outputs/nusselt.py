@@ -16,6 +16,7 @@ from mpilbm.outputs import Context
 from mpilbm.outputs.core.scheduled import Scheduled
 from mpilbm.outputs.core.tables import TableWriter
 from mpilbm.outputs.nusselt_bodies import BodyNumber
+from mpilbm.outputs.paired_samples import Floats, PairedSamples, Sample
 from mpilbm.parallel import on_root
 from mpilbm.physics.lattices import AXES
 from mpilbm.physics.scalars.boundaries import ScalarBoundary
@@ -34,9 +35,10 @@ class Nusselt(Scheduled):
 
     `flux_<face>`: mean flux into the fluid through a face that is not periodic, over its whole
     area, positive if it adds phi to the fluid: the populations that enter through its links less
-    those that leave, in the following step, at the time step + 1/2. `rate_<body>`: the same sum
-    over the links of a body, not divided by an area. These fluxes and the sources are exactly what
-    the sum of phi over the fluid changes by in a step. `flux_volume` = <u_a phi - D d_a phi> along
+    those that leave, the mean of the steps before and after (at step 0 the latter alone), since a
+    part may alternate (see paired_samples.py). `rate_<body>`: the same sum over the links of a
+    body, not divided by an area. In each step these fluxes and the sources are exactly what the sum
+    of phi over the fluid changes by. `flux_volume` = <u_a phi - D d_a phi> along
     the axis a, and `dissipation` = D <|grad phi|^2>, means over the fluid cells at the step, with
     differences to both neighbours, next to walls to one.
 
@@ -161,6 +163,10 @@ class Nusselt(Scheduled):
         along = planes * rows * 2 + planes * nx * 2 + rows * nx * 2
         return 8 * planes * rows * (2 * case.dimensions + 1) + LINK_BYTES * along
 
+    def ahead(self, case: Case) -> bool:
+        """Always: walls are links."""
+        return True
+
     def open(self, context: Context) -> "NusseltWriter":
         """Creates the file; after a restart keeps its rows up to the first step."""
         return NusseltWriter(context, self)
@@ -238,6 +244,7 @@ class NusseltWriter(TableWriter):
         assert context.solver.transport is not None, "the case needs fluxes, see Output.scalars"
         self.transport = context.solver.transport
         self.links = self.transport.fluxes[scales.number]
+        self._samples = PairedSamples(context.solver, self._sums)
         fluid = context.comm.gather(int(context.solver.geometry.fluid_cells.sum()))
         self.fluid_cells = max(1, sum(fluid or ()))
         size = self.case.domain.size
@@ -282,16 +289,28 @@ class NusseltWriter(TableWriter):
         first = self.context.first_step
         self.rows = self.keep(Rows(self.context.directory / name, self.header(), first))
 
-    def start(self, step: int) -> Callable[[], list | None]:
-        """Enqueue the sums over the planes and the links of this rank."""
-        volume, links = self.transport.start(self.scales.number), self.links.start()
-        return lambda: self.comm.gather((self.links.groups, links(), volume()))
+    def _sums(self) -> Sample:
+        links = self.links.start()
 
-    def add_rows(self, step: int, found: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> None:
-        """Add a row from the groups, the sums over links, and those over planes of each rank."""
-        fluxes = over_owners(self.links.owners, [(groups, sums) for groups, sums, _ in found])
-        planes = np.concatenate([volume for *_, volume in found])
-        means = np.cumsum(planes, axis=0)[-1] / self.fluid_cells
+        def totals() -> Floats | None:
+            parts = self.comm.gather((self.links.groups, links()))
+            return None if parts is None else over_owners(self.links.owners, parts)
+
+        return totals
+
+    def prepare(self, step: int) -> None:
+        """Enqueue the sums over links in the step before one at which a row is written."""
+        self._samples.take()
+
+    def start(self, step: int) -> Callable[[], tuple[Floats | None, list[Floats] | None]]:
+        """Enqueue the sums over the planes and the links of this rank."""
+        volume, fluxes = self.transport.start(self.scales.number), self._samples.mean()
+        return lambda: (fluxes(), self.comm.gather(volume()))
+
+    def add_rows(self, step: int, found: tuple[Floats, list[Floats]]) -> None:
+        """Add a row from the fluxes of all owners, and the sums over planes of each rank."""
+        fluxes, volumes = found
+        means = np.cumsum(np.concatenate(volumes), axis=0)[-1] / self.fluid_cells
         a, D, scales = self.scales.axis, self.case.dimensions, self.scales
         fluxes = np.append(fluxes / self.areas, means[a] - scales.diffusivity * means[D + a])
         dissipation = scales.diffusivity * means[2 * D]

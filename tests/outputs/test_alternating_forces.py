@@ -1,4 +1,4 @@
-"""Forces that change their sign in every step: rows of even steps are not those of the flow."""
+"""Forces and rates of heat that change their sign in every step: rows are free of them."""
 
 import numpy as np
 import pytest
@@ -132,3 +132,22 @@ def test_a_run_in_pieces_has_the_same_rows(tmp_path, piece):
             sim.run(min(piece, 23 - sim.step))
     texts = [(tmp_path / name / "forces_a.csv").read_text() for name in ("whole", "parts")]
     assert texts[0] == texts[1]
+
+
+def test_heat_of_a_body_that_starts_at_once(tmp_path):
+    """In even steps alone its rate is wrong by more than itself."""
+    hot = {"name": "value", "value": 1.0}
+    given = tables({"name": "nusselt", "every": 10, "axis": "x", "length": WIDTH, "difference": 1})
+    given["body"][0]["scalar"] = {"T": hot}
+    given["scalar"] = [{"label": "T", "diffusivity": 0.01, "initial": {"value": 0.0}}]
+    heat = []
+    with Simulation(parse_case(given, "plate.toml"), world(), directory=tmp_path) as sim:
+        for _ in range(STEPS + 1):
+            heat.append(np.nansum(sim.field("T"), dtype=float))
+            sim.run(1)
+    found = read_table(tmp_path / "nusselt.csv")
+    at = found["step"].astype(int)
+    late = at[(at > STEPS // 2) & (at < STEPS) & (at % 10 == 0)]
+    rates, change = found["rate_a"][np.isin(at, late)], np.diff(heat)
+    np.testing.assert_allclose(rates, (change[late - 1] + change[late]) / 2, rtol=1e-3)
+    assert np.abs(change[late] - rates).max() > np.abs(rates).max()

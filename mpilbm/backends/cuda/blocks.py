@@ -12,7 +12,7 @@ kernel for all of them spills, and its loop also costs more where a block meets 
     shares      0           0            0            1            cells partly in bodies
     all         15          1            1            1            any other
 
-The kernels of all kinds run at the same time, and that of the free blocks last.
+The free blocks are enqueued last, and those of the other kinds in a stream beside them.
 """
 
 from collections.abc import Iterator

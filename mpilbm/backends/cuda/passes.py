@@ -74,7 +74,7 @@ class SweepLaunch(GpuLaunch):
 
 
 class PassLaunch(GpuLaunch):
-    """The sweep with two steps: a kernel for each kind of blocks, all at the same time.
+    """The sweep with two steps: a kernel for each kind of blocks, in two streams.
 
     function  the compiled kernel of a kind
     shared    bytes of shared memory of a block

@@ -276,6 +276,7 @@ def _rates(case: BoundedLattice, entries: EntryList) -> tuple[int, int, int]:
     an_entry = ENTRY_BYTES + START_BYTES * started
     if entries.samples is not None:  # the sampled cell, its velocity, the wall
         cells += 8 + value * (2 * case.lattice.D + 4)
+    cells += value * (case.lattice.D + 2) * (entries.layer is not None)
     return an_entry + cells + 8 * near + kept + given, a_link, a_wall
 
 

@@ -148,7 +148,6 @@ def _parts(
     """The parts of the areas: cells, numbers of the offsets, numbers of the walls, areas."""
     each, total = np.arange(walls.body.size), np.zeros(walls.body.size)
     found: list[tuple[Ints, Ints, Floats]] = []
-    plane = slab.shape[1] * slab.shape[2]
     for offset in _offsets(case):
         along = np.broadcast_to(offset, (each.size, offset.size))
         above = _above(walls, each, along)
@@ -158,13 +157,14 @@ def _parts(
         total += k
         mine = np.flatnonzero((k > 0) & (above < walls.distance + walls.free + 0.5))
         cells, inside = _cells_in(case, slab, walls.at[mine] + offset)
-        cells = cells[inside]
-        free = fluid_at(fluid, cells // plane, cells % plane) & ~np.isin(cells, taken)
-        mine = mine[inside][free]
-        found.append((cells[free], mine, k[mine]))
+        mine = mine[inside]
+        found.append((cells[inside], mine, k[mine]))
     step = np.repeat(np.arange(len(found)), [cells.size for cells, *_ in found])
     cell, wall = (np.concatenate([each[n] for each in found]) for n in (0, 1))
     k = np.concatenate([each[2] for each in found])
+    plane = slab.shape[1] * slab.shape[2]
+    free = np.flatnonzero(fluid_at(fluid, cell // plane, cell % plane) & ~np.isin(cell, taken))
+    cell, step, wall, k = cell[free], step[free], wall[free], k[free]
     return cell, step, wall, walls.area[wall] * k / total[wall]
 
 

@@ -48,7 +48,7 @@ def with_layers(
     if not parts:
         return lists
     walls = CurvedWalls.joined(parts)
-    cells, body, layer = layer_of(case, slab, fluid, np.unique(ownership.cells), walls)
+    cells, body, layer = layer_of(case, slab, fluid, ownership.cells, walls)
     groups: dict[str, list[Owner]] = {}
     for owner in owners:
         groups.setdefault(json.dumps(owner.boundary.structure(), sort_keys=True), []).append(owner)

@@ -163,7 +163,8 @@ def _parts(
     cell, wall = (np.concatenate([each[n] for each in found]) for n in (0, 1))
     k = np.concatenate([each[2] for each in found])
     plane = slab.shape[1] * slab.shape[2]
-    free = np.flatnonzero(fluid_at(fluid, cell // plane, cell % plane) & ~np.isin(cell, taken))
+    blocked = np.append(taken, -1)[np.searchsorted(taken, cell)] == cell
+    free = np.flatnonzero(fluid_at(fluid, cell // plane, cell % plane) & ~blocked)
     cell, step, wall, k = cell[free], step[free], wall[free], k[free]
     return cell, step, wall, walls.area[wall] * k / total[wall]
 

@@ -164,7 +164,7 @@ class Nusselt(Scheduled):
         return 8 * planes * rows * (2 * case.dimensions + 1) + LINK_BYTES * along
 
     def ahead(self, case: Case) -> bool:
-        """Always: walls are links."""
+        """Fluxes through walls are sums over links, means of two steps."""
         return True
 
     def open(self, context: Context) -> "NusseltWriter":

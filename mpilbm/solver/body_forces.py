@@ -84,7 +84,7 @@ class CellForces(LinkSums):
         return cls(fluid, step_lists, geometry, bodies, found, member)
 
     def start(self) -> Callable[[], Floats]:
-        """As MomentumExchange.start, for these bodies; zeros in place of the parts of `split`."""
+        """Enqueue the sums of the next step, by `groups`; the parts of `split` are 0."""
         copy = self.start_groups()
 
         def padded() -> Floats:
@@ -148,7 +148,7 @@ class FreeForces:
         self.groups = np.array([[0, number]][: fluid.slab.rank == 0], np.int64).reshape(-1, 2)
 
     def start(self) -> Callable[[], Floats]:
-        """As MomentumExchange.start, for this body; collective."""
+        """Enqueue the force and torque of the next step, a row for this body; collective."""
         steps, free = self._clock.steps, self._moving.free
         assert free is not None, "this body moves freely"
         self._moving.begin_step(steps)

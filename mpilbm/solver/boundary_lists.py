@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.backends import Device
-from mpilbm.backends.interfaces import Launch, Runner
+from mpilbm.backends.interfaces import Launch, Runner, Stream
 from mpilbm.codegen.structure import list_name, wall_effects
 from mpilbm.solids import Ints
 from mpilbm.solids.body_links import Numbers
@@ -264,10 +264,15 @@ class BoundaryLists:
         self.update()
         self.compute(key)
 
-    def compute(self, key: int) -> None:
-        """Enqueue the lists of a step with the given values as they are."""
+    def compute(self, key: int, stream: Stream | None = None) -> None:
+        """Enqueue the lists of a step with the given values as they are, by default in `stream`."""
         for launch, begin, end in self._launches[key]:
-            launch(self.stream, begin, end)
+            launch(stream or self.stream, begin, end)
+
+    def again(self, key: int, stream: Stream, begin: int, end: int) -> None:
+        """Enqueue the computation of the listed cells in planes begin..end, if layouts need it."""
+        if key in self._again:
+            self._again[key](stream, begin, end)
 
     def followed(self, launch: Runner, key: int) -> Runner:
         """A launch over planes that also computes the listed cells in these planes again."""

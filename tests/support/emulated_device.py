@@ -180,7 +180,7 @@ class EmulatedDevice(cpu.CpuDevice, cuda.CudaDevice):
         errors = SimpleNamespace(compiler=SimpleNamespace(CompileException=OSError))
         self._cupy = SimpleNamespace(RawModule=partial(Module, self), cuda=errors)
         self._fused, self.current = fused, None
-        self._streams = {name: Stream(self) for name in (*self._streams, "special")}
+        self._streams = {name: Stream(self) for name in (*self._streams, "special", "lists")}
 
     def allocate(self, count: int, dtype) -> Array:
         """A 1-D array of zeros."""

@@ -17,6 +17,7 @@ from mpilbm.backends.gpu.launch import planes_of
 from mpilbm.backends.interfaces import (
     Array,
     CompiledKernel,
+    Ends,
     Launch,
     Parts,
     Resources,
@@ -36,6 +37,10 @@ L2_PROMOTION = 0  # CU_TENSOR_MAP_L2_PROMOTION_NONE
 MAPS = np.dtype("V256")  # struct Maps of sweep.h: two CUtensorMaps
 WALLS = np.dtype(f"V{box_walls.DTYPE.itemsize}")  # struct Walls of sweep/walls.h
 BODIES = np.dtype([("blocks", "u8"), ("words", "u8"), ("segments", "i8")])  # of sweep/bodies.h
+SIZES_OF_ENDS = "row", "slot", "lower", "upper", "skipped", "unused"
+ENDS = np.dtype(
+    [("from", "u8"), ("to", "u8"), ("plane", "i8"), *((n, "i4") for n in SIZES_OF_ENDS)]
+)
 DATA_TYPES = {2: 6, 4: 7, 8: 8}  # CUtensorMapDataType of a number of so many bytes
 
 
@@ -81,10 +86,15 @@ class SweepKernel:
         self._owned: tuple[int, int] | None = None  # planes, as planes_of(), where it is known
         self._columns = 0, 0  # begin and end along x of the cells that passes of two steps update
         self._shares: NDArray[np.bool_] | None = None
+        self._joined = False  # passes read and write cells of windows
         self.tile: Tile | None = None
 
-    def bind(self, **arguments: Any) -> Launch:
-        """Fix all arguments; the first call chooses a tile, or the generic kernel if none fits."""
+    def bind(self, ends: Ends | None = None, **arguments: Any) -> Launch:
+        """Fix all arguments; the first call chooses a tile, or the generic kernel if none fits.
+
+        All calls have `ends`, or none.
+        """
+        self._joined = ends is not None
         values = checked(self._kernel, self._program, arguments)
         if self._steps == 2 and SHARE in arguments and self._shares is None:
             assert self._grid, "two steps have a grid"
@@ -92,11 +102,11 @@ class SweepKernel:
             shares = self._device.download(arguments[SHARE])
             self._shares = with_shares(shares, self._grid, self._owned)
         if self.tile is None:
-            self.tile = self._choose(arguments, values)
+            self.tile = self._choose(arguments, values, ends)
         if self.tile is None:
             assert self._generic, "no tile fits"
             return self._generic.bind(**arguments)
-        return self._launch(self.tile, arguments, values)
+        return self._launch(self.tile, arguments, values, ends=ends)
 
     def parts(self, planes: int, faces: int, sent: int) -> Parts | None:
         """How a slab is divided so that its exchange overlaps, see `overlap`; after `bind`."""
@@ -193,7 +203,12 @@ class SweepKernel:
         return self._modules[options]
 
     def _launch(
-        self, tile: Tile, arguments: Mapping[str, Any], values: list[Any], edge: int = 0
+        self,
+        tile: Tile,
+        arguments: Mapping[str, Any],
+        values: list[Any],
+        edge: int = 0,
+        ends: Ends | None = None,
     ) -> Launch:
         box = int(arguments["nx"]), int(arguments["rows"])
         # arguments before the numbers of planes
@@ -204,6 +219,7 @@ class SweepKernel:
             further = [*(self._maps(arguments, share, tile) for share in shares), *further]
         shared = self._needs.shared_bytes(tile)
         if self._steps == 2:
+            further.append(_argument(ends, box[0]))
             function = partial(self.function, tile)
             around, rest = self._around, (shared, self._kernel, further, values, edge)
             return PassLaunch(self._device, function, tile, around, *rest)
@@ -246,10 +262,13 @@ class SweepKernel:
         )
 
     @property
-    def _met(self) -> tuple[str, str]:
-        return f"-DWALLS={int(self._walls['faces'] != 0)}", f"-DBODIES={int(self._bodies.some)}"
+    def _met(self) -> tuple[str, ...]:
+        met = f"-DWALLS={int(self._walls['faces'] != 0)}", f"-DBODIES={int(self._bodies.some)}"
+        return (*met, f"-DENDS={int(self._joined)}") if self._steps == 2 else met
 
-    def _choose(self, arguments: Mapping[str, Any], values: list[Any]) -> Tile | None:
+    def _choose(
+        self, arguments: Mapping[str, Any], values: list[Any], ends: Ends | None
+    ) -> Tile | None:
         """The fastest of the tiles that fit, None if none fits.
 
         With one step, tiles that keep all values in registers; with two, blocks at walls spill
@@ -267,7 +286,7 @@ class SweepKernel:
             self._program.sweep + "".join(self._met),
             shape,
             list(spread),
-            lambda tile: self._launch(tile, arguments, values),
+            lambda tile: self._launch(tile, arguments, values, ends=ends),
             lambda tile: self._steps == 2 or self.function(tile).local_size_bytes == 0,
             self._compile,
             first,
@@ -292,6 +311,19 @@ class SweepKernel:
         assert self._owned, "two steps have planes"
         parts = parts_of(tile, self._owned[0], sum(self._owned))
         return [kind for kind, _ in self._around.blocks(tile, parts)]
+
+
+def _argument(ends: Ends | None, nx: int) -> np.ndarray:
+    """The structure Ends of sweep/two_steps.h as an argument of a kernel, for rows of nx cells."""
+    found = np.zeros(1, ENDS)
+    if ends:
+        grid = ends.grid
+        found["from"], found["to"] = ends.source.data.ptr, ends.target.data.ptr
+        for name in ("plane", "row", "slot"):
+            found[name] = getattr(grid, f"{name}_stride")
+        found["lower"], found["upper"] = ends.lower, nx - ends.upper
+        found["skipped"] = nx - ends.lower - ends.upper
+    return found.view(f"V{ENDS.itemsize}")
 
 
 def encode_map(to: np.ndarray, arguments: Mapping[str, Any], share: Share, width: int) -> None:

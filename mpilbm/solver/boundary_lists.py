@@ -264,10 +264,28 @@ class BoundaryLists:
         self.update()
         self.compute(key)
 
-    def compute(self, key: Hashable, stream: Stream | None = None) -> None:
-        """Enqueue the lists of a step with the given values as they are, by default in `stream`."""
+    def compute(self, key: Hashable) -> None:
+        """Enqueue the lists of a step with the given values as they are."""
         for launch, begin, end in self._launches[key]:
-            launch(stream or self.stream, begin, end)
+            launch(self.stream, begin, end)
+
+    def rounds(self, key: Hashable, parity: int) -> list[list[Launched]]:
+        """The lists of a step in rounds, none of which reads what lists of the same round write.
+
+        Velocities away from the wall come first, and lists that read what mirrors stage last. For
+        layouts that store moments.
+        """
+        if not self.count:
+            return []
+        launched, first = self._launches[key], len(self._of_lists.nears)
+        written = [each for each in self._ranges if each.writes is not Writes.MEASURED]
+        names = [f"{each.kernel}_{parity}" for each in written if each.begin < each.end]
+        kernels = (self._fluid.program.kernels[name] for name in names)
+        reads = [any(a.name == "mirrors" for a in kernel.arguments) for kernel in kernels]
+        found: list[list[Launched]] = [launched[:first], [], []]
+        for one, late in zip(launched[first:], reads, strict=True):
+            found[1 + late].append(one)
+        return [each for each in found if each]
 
     def again(self, key: Hashable, stream: Stream, begin: int, end: int) -> None:
         """Enqueue the computation of the listed cells in planes begin..end, if layouts need it."""

@@ -1,5 +1,6 @@
 """Single steps next to faces with boundary lists, beside passes of two steps."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,14 +9,28 @@ from mpilbm.codegen.program import WHOLE
 from mpilbm.halo import Exchange
 from mpilbm.layouts.grid import Grid
 from mpilbm.solids.windows import Window
-from mpilbm.solver.boundary_lists import BoundaryLists
+from mpilbm.solver.boundary_lists import BoundaryLists, Launched
 from mpilbm.solver.context import SlabContext
 from mpilbm.solver.exchange_plan import whole_planes
 from mpilbm.solver.populations import Populations
 
 STEPS = 2
 SWEEP = "collide_stream_0"
-BESIDE = "lists"  # the stream of boundary lists
+BESIDE = "lists", "lists 2", "lists 3"  # the streams of boundary lists
+LAUNCH = 16384  # entries of a list that take as long as a launch
+
+
+def spread(launched: Sequence[Launched], count: int) -> list[list[Launched]]:
+    """Launches that do not depend on one another, for so many streams, which end at the same time
+    if entries take equal times.
+    """
+    found: list[list[Launched]] = [[] for _ in range(count)]
+    work = [0] * count
+    for one in sorted(launched, key=lambda each: each[1] - each[2]):
+        least = work.index(min(work))
+        found[least].append(one)
+        work[least] += one[2] - one[1] + LAUNCH
+    return found
 
 
 class FaceWindow:
@@ -27,8 +42,9 @@ class FaceWindow:
     ```
 
     The steps, and their bits, are those of a solver: boundary lists, sweep, listed cells again. The
-    sweep reads nothing that lists write, so both run at the same time, in two streams. Ghost planes
-    of step t are gathered, those of step t + 1 exchanged, unless the window lies across planes.
+    sweep reads nothing that lists write, so both run at the same time, in several streams. Ghost
+    planes of step t are gathered, those of step t + 1 exchanged, unless the window lies across
+    planes.
 
     If `joined`, the pass reads the cells that it does not update from the window, and also writes
     the others that the window has there. Then cells are gathered before the first pass and
@@ -51,6 +67,7 @@ class FaceWindow:
             more = [context.device.allocate(first.size, first.dtype) for _ in range(STEPS)]
             self._inputs, self._result = [first, more[0]], more[1]
         self._lists = BoundaryLists(own, context.geometry)
+        self._rounds: dict[tuple[int, int], list[list[list[Launched]]]] = {}  # for each stream
         self._sweeps: list[list[Runner]] = []
         for k, source in enumerate(self._inputs):
             steps = (source, middle), (middle, self._result)
@@ -59,13 +76,15 @@ class FaceWindow:
         for own_input, of_slab in zip(self._inputs, fluid.f, strict=True):
             self._gathers.append(self._copy("gather", own_input, of_slab))
             self._keeps.append(self._copy("scatter", self._result, own_input, inside=True))
-        self._beside = context.device.stream(BESIDE)
+        self._beside = [context.device.stream(name) for name in BESIDE]
         self._exchange: Exchange | None = None  # set by connect()
 
     def _prepare(self, k: int, one: int, source: Array, target: Array) -> Runner:
         """The sweep of a step between two arrays; its lists have the key (k, one)."""
         arrays = {"f": source, "f_in": source, "f_out": target}
         self._lists.prepare((k, one), 0, **arrays)
+        rounds = self._lists.rounds((k, one), 0)
+        self._rounds[k, one] = [spread(launched, len(BESIDE)) for launched in rounds]
         return self._own.bind_step(SWEEP, **arrays)
 
     def _copy(self, role: str, own: Array, other: Array, inside: bool = False) -> Runner:
@@ -138,10 +157,19 @@ class FaceWindow:
     def _step(self, k: int, one: int) -> None:
         """Enqueue a step."""
         stream, planes = self._context.bulk, self._context.grid.interior
-        self._beside.wait(stream.record())
-        self._lists.compute((k, one), self._beside)
+        lead, *others = self._beside
+        lead.wait(stream.record())
+        for shares in self._rounds[k, one]:
+            begun = lead.record()
+            for beside, launched in zip(self._beside, shares, strict=True):
+                if beside in others and launched:
+                    beside.wait(begun)
+                for launch, begin, end in launched:
+                    launch(beside, begin, end)
+                if beside in others and launched:
+                    lead.wait(beside.record())
         self._sweeps[k][one](stream, *planes)
-        stream.wait(self._beside.record())
+        stream.wait(lead.record())
         self._lists.again((k, one), stream, *planes)
 
     def _after(self, k: int) -> None:

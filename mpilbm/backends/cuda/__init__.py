@@ -136,7 +136,8 @@ class CudaDevice(GpuDevice):
             f"{vendor.language} {version}, CuPy {cupy.__version__}, {self.compiler}"
         )
         # CUDA clamps a priority to the range of the device; lower numbers have priority.
-        levels = {"edge": -5, "bulk": 0, "copy": -5, "special": -2, "lists": -5}
+        levels = {"edge": -5, "bulk": 0, "copy": -5, "special": -2}
+        levels |= dict.fromkeys(("lists", "lists 2", "lists 3"), -5)
         self._waiting = Waiting()
         self._streams = {
             name: CudaStream(cupy, level, self._waiting) for name, level in levels.items()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mpilbm.backends.cuda import overlap
 from mpilbm.backends.cuda.blocks import FREE, WITHIN, Kind, Surroundings, with_shares
-from mpilbm.backends.cuda.passes import PassLaunch, SweepLaunch, parts_of
+from mpilbm.backends.cuda.passes import PassLaunch, SweepLaunch, argument_of, parts_of
 from mpilbm.backends.cuda.tiles import Needs, Share, Tile, candidates
 from mpilbm.backends.gpu.launch import planes_of
 from mpilbm.backends.interfaces import (
@@ -37,10 +37,6 @@ L2_PROMOTION = 0  # CU_TENSOR_MAP_L2_PROMOTION_NONE
 MAPS = np.dtype("V256")  # struct Maps of sweep.h: two CUtensorMaps
 WALLS = np.dtype(f"V{box_walls.DTYPE.itemsize}")  # struct Walls of sweep/walls.h
 BODIES = np.dtype([("blocks", "u8"), ("words", "u8"), ("segments", "i8")])  # of sweep/bodies.h
-SIZES_OF_ENDS = "row", "slot", "lower", "upper", "skipped", "unused"
-ENDS = np.dtype(
-    [("from", "u8"), ("to", "u8"), ("plane", "i8"), *((n, "i4") for n in SIZES_OF_ENDS)]
-)
 DATA_TYPES = {2: 6, 4: 7, 8: 8}  # CUtensorMapDataType of a number of so many bytes
 
 
@@ -219,7 +215,7 @@ class SweepKernel:
             further = [*(self._maps(arguments, share, tile) for share in shares), *further]
         shared = self._needs.shared_bytes(tile)
         if self._steps == 2:
-            further.append(_argument(ends, box[0]))
+            further.append(argument_of(ends, box[0]))
             function = partial(self.function, tile)
             around, rest = self._around, (shared, self._kernel, further, values, edge)
             return PassLaunch(self._device, function, tile, around, *rest)
@@ -311,19 +307,6 @@ class SweepKernel:
         assert self._owned, "two steps have planes"
         parts = parts_of(tile, self._owned[0], sum(self._owned))
         return [kind for kind, _ in self._around.blocks(tile, parts)]
-
-
-def _argument(ends: Ends | None, nx: int) -> np.ndarray:
-    """The structure Ends of sweep/two_steps.h as an argument of a kernel, for rows of nx cells."""
-    found = np.zeros(1, ENDS)
-    if ends:
-        grid = ends.grid
-        found["from"], found["to"] = ends.source.data.ptr, ends.target.data.ptr
-        for name in ("plane", "row", "slot"):
-            found[name] = getattr(grid, f"{name}_stride")
-        found["lower"], found["upper"] = ends.lower, nx - ends.upper
-        found["skipped"] = nx - ends.lower - ends.upper
-    return found.view(f"V{ENDS.itemsize}")
 
 
 def encode_map(to: np.ndarray, arguments: Mapping[str, Any], share: Share, width: int) -> None:

@@ -263,7 +263,7 @@ class SweepKernel:
         return (*met, f"-DENDS={int(self._joined)}") if self._steps == 2 else met
 
     def _choose(
-        self, arguments: Mapping[str, Any], values: list[Any], ends: Ends | None
+        self, arguments: Mapping[str, Any], values: list[Any], ends: Ends | None = None
     ) -> Tile | None:
         """The fastest of the tiles that fit, None if none fits.
 

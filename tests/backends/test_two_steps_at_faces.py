@@ -59,6 +59,7 @@ def sides(name: str, *faces: str, **more) -> dict:
 ROAD = sides("bounce_back", "z-", velocity=[0.05, 0, 0])
 CLOSED = {"name": "recursive_regularized", "closure": {"name": "smagorinsky"}}
 GUST = {"name": "zou_he", "where": ["y-"], "velocity": [0, "0.03*(1 + 0.2*sin(t))", 0], "ramp": 7}
+PULSE = GUST | {"where": ["x-"], "velocity": ["0.03*(1 + 0.2*sin(t))", 0, 0]}
 SPONGE = {"where": ["x+"], "thickness": 5, "viscosity": 0.1}
 PROFILE = {"name": "regularized", "where": ["x-"], "velocity": ["0.05*z*(nz - z)/nz**2", 0, 0]}
 
@@ -90,6 +91,7 @@ CASES = {
         sponge=[SPONGE, SPONGE | {"where": ["z+"]}],
         force={"name": "guo", "value": ["1e-4*x", "1e-4*z", "1e-4*y"]},
     ),
+    "x in time": at_faces([PULSE, outlet("x+")], (20, 9, 7)),
     "y in time": at_faces([GUST, outlet("y+", "neumann")], (20, 13, 7)),
     "z": at_faces(
         [inlet("z-"), outlet("z+", "regularized"), sides("bounce_back", "x-", "x+")],
@@ -130,7 +132,7 @@ CASES = {
 }  # fmt: skip
 
 
-ALONE = "x", "one end", "profile", "mirrors", "car", "sponges"  # on one slab; most have one window
+ALONE = "x", "x in time", "one end", "mirrors", "car", "sponges"  # on one slab; most have one window
 
 
 def single(case: dict, steps: int) -> Cluster:

@@ -51,9 +51,9 @@ INLINE void look_at_own(const unsigned char* stage, int thread, real (*moments)[
       stage + thread * SLOT_WIDE, stage + NARROW_AT + thread * SLOT_NARROW, moments);
 }
 
-/* The cells at both ends of x, which single steps compute in arrays of their own, x < lower and x >= upper: in the
-   slab the cells outside of from_x <= x < end_x have no meaning. A pass reads these cells `from` one array and
-   writes the others `to` another one, as single steps do with those that a pass does not compute. */
+/* Arrays of the cells at both ends of x, x < lower and x >= upper in the slab. A pass reads those outside of
+   from_x <= x < end_x `from` one of them, because single steps compute them there and their values in the slab have no
+   meaning, and also writes the others `to` another one, of the next single steps. */
 struct Ends {
   const store* from;
   store* to;

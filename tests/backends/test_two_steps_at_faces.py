@@ -132,7 +132,7 @@ CASES = {
 }  # fmt: skip
 
 
-ALONE = "x", "x in time", "one end", "mirrors", "car", "sponges"  # on one slab; most have one window
+ALONE = "x", "x in time", "one end", "mirrors", "car", "sponges"  # on one slab
 
 
 def single(case: dict, steps: int) -> Cluster:

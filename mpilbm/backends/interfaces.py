@@ -1,13 +1,11 @@
 """The interface of devices to other layers, and the check of the arguments of kernels."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 from mpilbm.codegen.program import Kernel, Program
-from mpilbm.layouts.grid import Grid
 
 NUMBERS = {"int": "int32", "float": "float32", "double": "float64"}
 
@@ -97,29 +95,8 @@ class Parts(NamedTuple):
     block: int
 
 
-@dataclass(frozen=True)
-class Ends:
-    """Arrays of the cells at both ends of x, of which a pass of two steps does not update some.
-
-    source  from which the pass reads the cells that it does not update, instead of the slab's
-    target  to which it also writes those of the other cells that are in the array
-    grid    the memory of both
-    lower   number of cells at the lower end of x
-    upper   number of cells at the upper end
-    """
-
-    source: Array
-    target: Array
-    grid: Grid
-    lower: int
-    upper: int
-
-
 class TwoStepsKernel(CompiledKernel, Protocol):
     """A kernel that computes two steps in one pass over memory."""
-
-    def bind(self, ends: Ends | None = None, **arguments: Any) -> Launch:
-        """Fix all arguments. Cells in `ends` that are not updated have no meaning in the slab."""
 
     def parts(self, planes: int, faces: int, sent: int) -> Parts | None:
         """How a slab is divided so that its exchange overlaps; None: it is not divided.

@@ -232,14 +232,6 @@ def windows_of(case: Case, slab: Slab) -> tuple[Window, ...] | None:
     return tuple(found)
 
 
-def joined(windows: Sequence[Window], slab: Slab) -> bool:
-    """Whether passes of two steps read and write the cells of windows in the arrays of these.
-
-    Only the window across x has such cells, and other slabs or windows need the slab's own.
-    """
-    return slab.ranks == 1 and [window.axis for window in windows] == [2]
-
-
 def _depth(case: Case, face: str, axis: int) -> int:
     """Number of cells of a window at a face, 0 without lists there.
 

@@ -8,7 +8,7 @@ entries are computed. Where the layout stores moments, the listed cells are comp
 right after the planes that contain them. Lists for the forces on bodies are not written.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -126,9 +126,9 @@ class BoundaryLists:
         self._entering = sum(e.cells.size for e in entries if e.overruled), self._staged
         self._stores_populations = bounded.layout.populations
         self._first = fluid.grid.ghost
-        self._launches: dict[Hashable, list[Launched]] = {}
-        self._begins: dict[Hashable, list[Launched]] = {}
-        self._again: dict[Hashable, Runner] = {}
+        self._launches: dict[int, list[Launched]] = {}
+        self._begins: dict[int, list[Launched]] = {}
+        self._again: dict[int, Runner] = {}
         kept = [self._state(e) if e.boundary.state(fluid.lattice) else None for e in entries]
         self.states = [state for state in kept if state]
         self._timed: list[tuple[TimedArray, float]] = []  # see ListArrays
@@ -182,7 +182,7 @@ class BoundaryLists:
         self.once = once.size
         self._once = self._of_lists.packed_cells(once)
 
-    def prepare(self, key: Hashable, parity: int, **arrays: Any) -> None:
+    def prepare(self, key: int, parity: int, **arrays: Any) -> None:
         """Bind the kernels for steps of this parity to the arrays that they read and write."""
         self._launches[key], self._begins[key] = [], []
         if not self.count:
@@ -209,7 +209,7 @@ class BoundaryLists:
         for array, ahead in self._timed:
             array.update(steps + ahead if steps >= 0 else 0)
 
-    def begin(self, key: Hashable) -> None:
+    def begin(self, key: int) -> None:
         """Set the state of all entries before the first step; call it after the fluid is set."""
         for launch, begin, end in self._begins[key]:
             launch(self.stream, begin, end)
@@ -259,17 +259,17 @@ class BoundaryLists:
         """A kernel over each listed cell once, which reads what has been staged."""
         return bind(name, **(arrays | self._arrays | {"cells": self._once})), 0, self.once
 
-    def run(self, key: Hashable) -> None:
+    def run(self, key: int) -> None:
         """Enqueue the lists of a step, before its collide-stream kernels."""
         self.update()
         self.compute(key)
 
-    def compute(self, key: Hashable) -> None:
+    def compute(self, key: int) -> None:
         """Enqueue the lists of a step with the given values as they are."""
         for launch, begin, end in self._launches[key]:
             launch(self.stream, begin, end)
 
-    def rounds(self, key: Hashable, parity: int) -> list[list[Launched]]:
+    def rounds(self, key: int, parity: int) -> list[list[Launched]]:
         """The lists of a step in rounds, none of which reads what lists of the same round write.
 
         Velocities away from the wall come first, and lists that read what mirrors stage last. For
@@ -287,11 +287,11 @@ class BoundaryLists:
             found[1 + late].append(one)
         return [each for each in found if each]
 
-    def again(self, key: Hashable, stream: Stream, begin: int, end: int) -> None:
+    def again(self, key: int, stream: Stream, begin: int, end: int) -> None:
         """Enqueue the computation of the listed cells in planes begin..end, if layouts need it."""
         if key in self._again:
             self._again[key](stream, begin, end)
 
-    def followed(self, launch: Runner, key: Hashable) -> Runner:
+    def followed(self, launch: Runner, key: int) -> Runner:
         """A launch over planes that also computes the listed cells in these planes again."""
         return in_turn(launch, self._again[key]) if key in self._again else launch

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from mpilbm.backends.interfaces import Array, Ends, Runner, Stream
+from mpilbm.backends.interfaces import Runner
 from mpilbm.codegen.program import WHOLE
 from mpilbm.halo import Exchange
 from mpilbm.layouts.grid import Grid
@@ -45,74 +45,29 @@ class FaceWindow:
     sweep reads nothing that lists write, so both run at the same time, in several streams. Ghost
     planes of step t are gathered, those of step t + 1 exchanged, unless the window lies across
     planes.
-
-    If `joined`, the pass reads the cells that it does not update from the window, and also writes
-    the others that the window has there. Then cells are gathered before the first pass and
-    scattered after the last one only: each copies a few cells of all rows, which takes longer than
-    a step of the window.
-
-    ```
-    slab     | gather | pass ................. | pass ................. | scatter |
-    window            | t | t + 1 | t + 2, keep | t + 2 | t + 3 | t + 4, keep |
-    ```
     """
 
-    def __init__(self, fluid: Populations, window: Window, context: SlabContext, joined: bool):
+    def __init__(self, fluid: Populations, window: Window, context: SlabContext):
         self._slab, self._window, self._context = fluid, window, context
-        self.joined = joined
-        self._own = own = Populations(context, fluid.field, fluid.number)
-        first, middle = own.f
-        self._inputs, self._result = [first, first], first  # inputs of passes that read array k
-        if joined:
-            more = [context.device.allocate(first.size, first.dtype) for _ in range(STEPS)]
-            self._inputs, self._result = [first, more[0]], more[1]
-        self._lists = BoundaryLists(own, context.geometry)
-        self._rounds: dict[tuple[int, int], list[list[list[Launched]]]] = {}  # for each stream
-        self._sweeps: list[list[Runner]] = []
-        for k, source in enumerate(self._inputs):
-            steps = (source, middle), (middle, self._result)
-            self._sweeps.append([self._prepare(k, one, *steps[one]) for one in range(STEPS)])
-        self._gathers, self._keeps = [], []
-        for own_input, of_slab in zip(self._inputs, fluid.f, strict=True):
-            self._gathers.append(self._copy("gather", own_input, of_slab))
-            self._keeps.append(self._copy("scatter", self._result, own_input, inside=True))
+        self._own = Populations(context, fluid.field, fluid.number)
+        self._lists = BoundaryLists(self._own, context.geometry)
+        for k in range(STEPS):
+            self._lists.prepare(k, 0, **self._own.arrays(k))
+        self._rounds = [
+            [spread(launched, len(BESIDE)) for launched in self._lists.rounds(k, 0)]
+            for k in range(STEPS)
+        ]
+        self._gathers = [self._copy("gather", k) for k in range(STEPS)]
+        self._sweeps = [self._own.bind_step(SWEEP, **self._own.arrays(k)) for k in range(STEPS)]
         self._beside = [context.device.stream(name) for name in BESIDE]
         self._exchange: Exchange | None = None  # set by connect()
 
-    def _prepare(self, k: int, one: int, source: Array, target: Array) -> Runner:
-        """The sweep of a step between two arrays; its lists have the key (k, one)."""
-        arrays = {"f": source, "f_in": source, "f_out": target}
-        self._lists.prepare((k, one), 0, **arrays)
-        rounds = self._lists.rounds((k, one), 0)
-        self._rounds[k, one] = [spread(launched, len(BESIDE)) for launched in rounds]
-        return self._own.bind_step(SWEEP, **arrays)
-
-    def _copy(self, role: str, own: Array, other: Array, inside: bool = False) -> Runner:
-        """The copy of cells between an array of the window and one of the slab.
-
-        inside: the other one is an array of the window, too
-        """
-        grid = self._context.grid if inside else self._slab.grid
-        assert isinstance(grid, Grid)  # of moments
-        strides = replace(grid, name=WHOLE, wraps=None).arguments()
+    def _copy(self, role: str, k: int) -> Runner:
+        """The copy of cells between the window's first array and array k of the slab."""
+        strides = replace(self._slab.grid, name=WHOLE, wraps=None).arguments()
+        arrays = {"f": self._own.f[0], WHOLE: self._slab.f[k]}
         cut = self._window.cut(self._context.grid.ghost)
-        if inside:
-            cut |= {name: 0 for name in cut if name.startswith("skipped")}
-        return self._context.bind(role, **{"f": own, WHOLE: other}, **strides, **cut)
-
-    def ends(self, k: int) -> Ends | None:
-        """The cells that the pass which reads array k finds in the window."""
-        if not self.joined:
-            return None
-        grid, window = self._context.grid, self._window
-        assert isinstance(grid, Grid)  # of moments
-        return Ends(self._inputs[k], self._inputs[1 - k], grid, window.lower, window.upper)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the arrays of moments."""
-        arrays = {id(array): array for array in (*self._own.f, *self._inputs, self._result)}
-        return sum(array.nbytes for array in arrays.values())
+        return self._context.bind(role, **arrays, **strides, **cut)
 
     def connect(self) -> None:
         """Prepare the exchange after the first step; all ranks call it, or none."""
@@ -124,8 +79,8 @@ class FaceWindow:
 
     @property
     def apart(self) -> bool:
-        """Whether `scatter` follows each run of the window: no pass updates its cells."""
-        return self._window.axis == 2 and not self.joined
+        """Whether no pass updates the cells that `scatter` copies."""
+        return self._window.axis == 2
 
     @property
     def waited(self) -> float:
@@ -134,32 +89,26 @@ class FaceWindow:
 
     def run(self, k: int, steps: int) -> None:
         """Enqueue both steps from array k, which holds the state after so many steps."""
-        self._before(k)
+        self._gather(k)
         for one in range(STEPS):
             self._context.clock.steps = steps + one
             self._lists.update()
-            self._step(k, one)
+            self._step(one)
             if one == 0 and self._exchange:
                 self._exchange.follow(self._context.bulk)
-        self._after(k)
 
     def compute(self, k: int) -> None:
         """As `run`, without exchange, and given values as they are."""
-        self._before(k)
+        self._gather(k)
         for one in range(STEPS):
-            self._step(k, one)
-        self._after(k)
+            self._step(one)
 
-    def _before(self, k: int) -> None:
-        if not self.joined:
-            self.gather(k, self._context.bulk)
-
-    def _step(self, k: int, one: int) -> None:
+    def _step(self, one: int) -> None:
         """Enqueue a step."""
         stream, planes = self._context.bulk, self._context.grid.interior
         lead, *others = self._beside
         lead.wait(stream.record())
-        for shares in self._rounds[k, one]:
+        for shares in self._rounds[one]:
             begun = lead.record()
             for beside, launched in zip(self._beside, shares, strict=True):
                 if beside in others and launched:
@@ -168,24 +117,17 @@ class FaceWindow:
                     launch(beside, begin, end)
                 if beside in others and launched:
                     lead.wait(beside.record())
-        self._sweeps[k][one](stream, *planes)
+        self._sweeps[one](stream, *planes)
         stream.wait(lead.record())
-        self._lists.again((k, one), stream, *planes)
+        self._lists.again(one, stream, *planes)
 
-    def _after(self, k: int) -> None:
-        """Keep the cells that no pass updates for the next pass."""
-        if self.joined:
-            self._keeps[1 - k](self._context.bulk, *self._context.grid.interior)
-
-    def gather(self, k: int, stream: Stream) -> None:
-        """Enqueue the copy of all cells from array k of the slab."""
+    def _gather(self, k: int) -> None:
         first, end = self._context.grid.interior
-        self._gathers[k](stream, first - 1, end + 1)
+        self._gathers[k](self._context.bulk, first - 1, end + 1)
 
     def scatter(self, k: int) -> Runner:
         """The copy to the slab after a pass that read array k, over planes of the slab."""
-        found = self._inputs[1 - k] if self.joined else self._result
-        launch, window = self._copy("scatter", found, self._slab.f[1 - k]), self._window
+        launch, window = self._copy("scatter", 1 - k), self._window
         if window.axis > 0:
             return launch
         first = self._context.grid.ghost

@@ -26,7 +26,7 @@ from mpilbm.solids.moving_bodies import distance_bytes, reachable_cells
 from mpilbm.solids.shares import Shares
 from mpilbm.solids.solid_cells import CELLS
 from mpilbm.solids.staging import looked_at, split_by_writes
-from mpilbm.solids.windows import copies_of_lists, has_windows, joined, windows_of
+from mpilbm.solids.windows import copies_of_lists, has_windows, windows_of
 from mpilbm.solver.exchange_plan import allows_two_steps, ghost_planes, share_arrays
 
 BLOCK_BYTES = 2**27  # of the velocity of a block
@@ -71,8 +71,7 @@ def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dic
         tables["materials"] = material_grid(grid).count
     windows = windows_of(case, slab) if has_windows(case) and allows_two_steps(case, slab) else ()
     if inner := [window.grid(case, slab, ghost) for window in windows or ()]:
-        arrays = case.layout.buffers * (2 if joined(windows or (), slab) else 1)
-        tables["windows at faces"] = arrays * sum(g.count for g in inner) * unit
+        tables["windows at faces"] = case.layout.buffers * sum(g.count for g in inner) * unit
     if in_cells(case) and isinstance(grid, Grid):
         cells = sum(byte_grid(SHARE, g).count for g in (grid, *inner))
         tables["solid shares"] = share_arrays(case, slab) * cells

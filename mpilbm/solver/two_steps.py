@@ -11,7 +11,7 @@ from mpilbm.backends.tuning import SMALL, fastest_way
 from mpilbm.codegen.program import SHARE
 from mpilbm.halo import Exchange, Plan
 from mpilbm.layouts.grid import Grid
-from mpilbm.solids.windows import covered, joined, windows_of
+from mpilbm.solids.windows import covered, windows_of
 from mpilbm.solver.boundary_lists import in_turn
 from mpilbm.solver.context import SlabContext
 from mpilbm.solver.exchange_plan import (
@@ -70,18 +70,13 @@ class TwoSteps:
         self._beside = context.device.stream(BESIDE)
         self._apart = [[each.scatter(k) for each in windows if each.apart] for k in range(STEPS)]
         self._done: Event | None = None  # recorded after the windows of a pass
-        self._joined = [window for window in windows if window.joined]
-        self._back = [window.scatter(1) for window in self._joined]
-        self._launches = [self._followed(self._bind(k), k) for k in range(STEPS)]
+        self._launches = [
+            self._followed(kernel.bind(**arguments), k) for k, arguments in enumerate(self._given)
+        ]
         self._passes: list[Pass] = []  # set by connect(), with the exchange before the first one
         self._before = Exchange()
         self._moving: MovingBodies | None = None
         self._last: int | None = None  # the steps that were done after the last pass
-
-    def _bind(self, k: int) -> Runner:
-        """The pass that reads array k."""
-        (ends,) = [window.ends(k) for window in self._joined] or [None]
-        return self._kernel.bind(ends=ends, **self._given[k])
 
     def _scatters(self, k: int) -> list[Runner]:
         """What follows the pass that reads array k: windows overwrite their cells."""
@@ -90,8 +85,7 @@ class TwoSteps:
             assert self._done, "windows are enqueued before the pass"
             stream.wait(self._done)
 
-        after = [window for window in self._windows if not (window.apart or window.joined)]
-        found = [window.scatter(k) for window in after]
+        found = [window.scatter(k) for window in self._windows if not window.apart]
         return [wait, *found] if self._windows else []
 
     def _run_windows(self, k: int, run: Callable[[FaceWindow], None]) -> None:
@@ -103,16 +97,6 @@ class TwoSteps:
             for scatter in self._apart[k]:
                 scatter(self._beside, *self._context.grid.interior)
             self._done = self._beside.record()
-
-    def _with_joined(self, passes: Callable[[], None]) -> None:
-        """Enqueue an even number of passes, the first of which reads array 0; before and after them
-        the slab has all cells.
-        """
-        for window in self._joined:
-            window.gather(0, self._context.bulk)
-        passes()
-        for scatter in self._back:
-            scatter(self._context.bulk, *self._context.grid.interior)
 
     @classmethod
     def of(cls, fluids: Sequence[Populations], work: Sequence[StepWork]) -> "TwoSteps | None":
@@ -148,8 +132,8 @@ class TwoSteps:
         known = [each for each in inner if each is not None]
         if kernel is None or len(known) < len(windows):
             return None
-        pairs, own = zip(windows, known, strict=True), joined(windows, slab)
-        return cls(fluid, kernel, [FaceWindow(fluid, *pair, own) for pair in pairs])
+        pairs = zip(windows, known, strict=True)
+        return cls(fluid, kernel, [FaceWindow(fluid, *pair) for pair in pairs])
 
     def _followed(self, launch: Runner, k: int) -> Runner:
         """A launch that reads array k, and the copies from the windows."""
@@ -163,7 +147,7 @@ class TwoSteps:
             for k in range(GROUP):
                 work[k % len(work)].compute()
 
-        def passes() -> None:
+        def two() -> None:
             for k in range(GROUP // 2):
                 self._run_windows(k, partial(FaceWindow.compute, k=k))
                 self._launches[k](context.bulk, *context.grid.interior)
@@ -173,10 +157,7 @@ class TwoSteps:
         faces = [(each.name, *each.where) for each in context.case.boundaries]
         fluid = int(context.geometry.fluid_cells.sum())
         key = f"{context.program.sweep} {size} {fluid} {faces} {tiles}"
-        ways: dict[str, Callable[[], None]] = {
-            "single steps": single,
-            "two steps": partial(self._with_joined, passes),
-        }
+        ways: dict[str, Callable[[], None]] = {"single steps": single, "two steps": two}
         return fastest_way(context.device, key, prod(size), ways) == "two steps"
 
     def connect(self, moving: MovingBodies | None = None) -> None:
@@ -235,16 +216,12 @@ class TwoSteps:
 
     def enqueue(self, steps: int) -> None:
         """Enqueue so many steps, a multiple of GROUP, from an even step on."""
-
-        def passes() -> None:
-            for k in range(steps // 2):
-                done = self._context.clock.steps + 2 * k
-                self._run_windows(k % 2, partial(FaceWindow.run, k=k % 2, steps=done))
-                if self._moving:
-                    self._moving.enqueue_pair()
-                self._passes[k % 2].run()
-
-        self._with_joined(passes)
+        for k in range(steps // 2):
+            done = self._context.clock.steps + 2 * k
+            self._run_windows(k % 2, partial(FaceWindow.run, k=k % 2, steps=done))
+            if self._moving:
+                self._moving.enqueue_pair()
+            self._passes[k % 2].run()
 
     def ended(self, steps: int) -> None:
         """Note that so many steps are done, the last ones by `enqueue`."""

@@ -8,7 +8,7 @@ from mpilbm.case.case import parse_case
 from mpilbm.layouts.grid import LINE
 from mpilbm.parallel import slabs
 from mpilbm.solids.build import build
-from mpilbm.solids.windows import UNCUT, Window, covered, joined, windows_of
+from mpilbm.solids.windows import UNCUT, Window, covered, windows_of
 
 SHAPE = 9, 12, 10
 FACES = [
@@ -73,18 +73,6 @@ def test_short_rows_share_lines(storage):
     assert x.slot_stride >= x.rows * x.row_stride
     assert rows.nx == 24
     assert rows.row_stride % LINE == 0
-
-
-def test_passes_have_the_cells_of_one_window_across_x():
-    ends = [FACES[0], FACES[1]]
-    case = case_of(ends, (False, True, True))
-    (whole,) = slabs.split(case.shape, 1, True)
-    assert joined(windows_of(case, whole), whole)
-    lower, _ = slabs.split(case.shape, 2, True)
-    assert not joined(windows_of(case, lower), lower)
-    case = case_of(FACES)
-    (whole,) = slabs.split(case.shape, 1, False)
-    assert not joined(windows_of(case, whole), whole)
 
 
 def test_entries_are_those_of_the_cells_in_the_window():

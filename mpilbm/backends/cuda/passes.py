@@ -8,13 +8,9 @@ import numpy as np
 from mpilbm.backends.cuda.blocks import Kind, Surroundings
 from mpilbm.backends.cuda.tiles import Tile
 from mpilbm.backends.gpu.launch import GpuLaunch
-from mpilbm.backends.interfaces import Ends
 from mpilbm.codegen.program import Kernel
 
 BESIDE = "special"  # the stream of blocks that meet walls or bodies
-SIZES = "row", "slot", "lower", "upper", "skipped", "unused"
-# struct Ends of sweep/two_steps.h
-ENDS = np.dtype([("from", "u8"), ("to", "u8"), ("plane", "i8"), *((n, "i4") for n in SIZES)])
 
 
 def parts_of(
@@ -34,19 +30,6 @@ def planes_and_stride(
     if edge:
         return edge, end - begin - edge
     return (1 if stride > 1 else tile.planes), stride
-
-
-def argument_of(ends: Ends | None, nx: int) -> np.ndarray:
-    """The structure Ends of sweep/two_steps.h as an argument of a kernel, for rows of nx cells."""
-    found = np.zeros(1, ENDS)
-    if ends:
-        grid = ends.grid
-        found["from"], found["to"] = ends.source.data.ptr, ends.target.data.ptr
-        for name in ("plane", "row", "slot"):
-            found[name] = getattr(grid, f"{name}_stride")
-        found["lower"], found["upper"] = ends.lower, nx - ends.upper
-        found["skipped"] = nx - ends.lower - ends.upper
-    return found.view(f"V{ENDS.itemsize}")
 
 
 class SweepLaunch(GpuLaunch):

@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from mpilbm.backends.cuda import overlap
 from mpilbm.backends.cuda.blocks import FREE, WITHIN, Kind, Surroundings, with_shares
-from mpilbm.backends.cuda.passes import PassLaunch, SweepLaunch, argument_of, parts_of
+from mpilbm.backends.cuda.passes import PassLaunch, SweepLaunch, parts_of
 from mpilbm.backends.cuda.tiles import Needs, Share, Tile, candidates
 from mpilbm.backends.gpu.launch import planes_of
 from mpilbm.backends.interfaces import (
     Array,
     CompiledKernel,
-    Ends,
     Launch,
     Parts,
     Resources,
@@ -82,15 +81,10 @@ class SweepKernel:
         self._owned: tuple[int, int] | None = None  # planes, as planes_of(), where it is known
         self._columns = 0, 0  # begin and end along x of the cells that passes of two steps update
         self._shares: NDArray[np.bool_] | None = None
-        self._joined = False  # passes read and write cells of windows
         self.tile: Tile | None = None
 
-    def bind(self, ends: Ends | None = None, **arguments: Any) -> Launch:
-        """Fix all arguments; the first call chooses a tile, or the generic kernel if none fits.
-
-        All calls have `ends`, or none.
-        """
-        self._joined = ends is not None
+    def bind(self, **arguments: Any) -> Launch:
+        """Fix all arguments; the first call chooses a tile, or the generic kernel if none fits."""
         values = checked(self._kernel, self._program, arguments)
         if self._steps == 2 and SHARE in arguments and self._shares is None:
             assert self._grid, "two steps have a grid"
@@ -98,11 +92,11 @@ class SweepKernel:
             shares = self._device.download(arguments[SHARE])
             self._shares = with_shares(shares, self._grid, self._owned)
         if self.tile is None:
-            self.tile = self._choose(arguments, values, ends)
+            self.tile = self._choose(arguments, values)
         if self.tile is None:
             assert self._generic, "no tile fits"
             return self._generic.bind(**arguments)
-        return self._launch(self.tile, arguments, values, ends=ends)
+        return self._launch(self.tile, arguments, values)
 
     def parts(self, planes: int, faces: int, sent: int) -> Parts | None:
         """How a slab is divided so that its exchange overlaps, see `overlap`; after `bind`."""
@@ -199,12 +193,7 @@ class SweepKernel:
         return self._modules[options]
 
     def _launch(
-        self,
-        tile: Tile,
-        arguments: Mapping[str, Any],
-        values: list[Any],
-        edge: int = 0,
-        ends: Ends | None = None,
+        self, tile: Tile, arguments: Mapping[str, Any], values: list[Any], edge: int = 0
     ) -> Launch:
         box = int(arguments["nx"]), int(arguments["rows"])
         # arguments before the numbers of planes
@@ -215,7 +204,6 @@ class SweepKernel:
             further = [*(self._maps(arguments, share, tile) for share in shares), *further]
         shared = self._needs.shared_bytes(tile)
         if self._steps == 2:
-            further.append(argument_of(ends, box[0]))
             function = partial(self.function, tile)
             around, rest = self._around, (shared, self._kernel, further, values, edge)
             return PassLaunch(self._device, function, tile, around, *rest)
@@ -258,13 +246,10 @@ class SweepKernel:
         )
 
     @property
-    def _met(self) -> tuple[str, ...]:
-        met = f"-DWALLS={int(self._walls['faces'] != 0)}", f"-DBODIES={int(self._bodies.some)}"
-        return (*met, f"-DENDS={int(self._joined)}") if self._steps == 2 else met
+    def _met(self) -> tuple[str, str]:
+        return f"-DWALLS={int(self._walls['faces'] != 0)}", f"-DBODIES={int(self._bodies.some)}"
 
-    def _choose(
-        self, arguments: Mapping[str, Any], values: list[Any], ends: Ends | None = None
-    ) -> Tile | None:
+    def _choose(self, arguments: Mapping[str, Any], values: list[Any]) -> Tile | None:
         """The fastest of the tiles that fit, None if none fits.
 
         With one step, tiles that keep all values in registers; with two, blocks at walls spill
@@ -282,7 +267,7 @@ class SweepKernel:
             self._program.sweep + "".join(self._met),
             shape,
             list(spread),
-            lambda tile: self._launch(tile, arguments, values, ends=ends),
+            lambda tile: self._launch(tile, arguments, values),
             lambda tile: self._steps == 2 or self.function(tile).local_size_bytes == 0,
             self._compile,
             first,

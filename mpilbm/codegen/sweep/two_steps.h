@@ -51,21 +51,11 @@ INLINE void look_at_own(const unsigned char* stage, int thread, real (*moments)[
       stage + thread * SLOT_WIDE, stage + NARROW_AT + thread * SLOT_NARROW, moments);
 }
 
-/* Arrays of the cells at both ends of x, x < lower and x >= upper in the slab. A pass reads those outside of
-   from_x <= x < end_x `from` one of them, because single steps compute them there and their values in the slab have no
-   meaning, and also writes the others `to` another one, of the next single steps. */
-struct Ends {
-  const store* from;
-  store* to;
-  int64 plane;
-  int row, slot, lower, upper, skipped; /* strides; ends in the slab, and the cells between them */
-};
-
 /* A block's way along `count` planes from `first` on. What walls and bodies cost is left out where it meets
    none: FACES are the walls along rows and x that it may meet, AT_PLANES says that there may be walls across, AT_BODIES
-   that there may be bodies. Without `ends` it stores cells with from_x <= x < end_x only. Planes beyond a wall are not read. */
+   that there may be bodies. It stores cells with from_x <= x < end_x only. Planes beyond a wall are not read. */
 template <int FACES, bool AT_PLANES, bool AT_BODIES>
-INLINE void walk(unsigned char* memory, const Walls& walls, const Bodies& bodies, const Ends& ends, int from_x, int end_x,
+INLINE void walk(unsigned char* memory, const Walls& walls, const Bodies& bodies, int from_x, int end_x,
                  int block_x, int block_row, int64 first, int count, ARGUMENTS)
 {
   unsigned char* const stages = memory;
@@ -78,8 +68,7 @@ INLINE void walk(unsigned char* memory, const Walls& walls, const Bodies& bodies
   const unsigned cell = (unsigned)(row * f_row + x);
   const bool middle = line >= 1 && line < TY - 1;
   const bool own = line >= 2 && line < TY - 2 && pair * CELLS >= 2 && pair * CELLS < TX - 2 &&
-                   (ENDS ? beyond_x < nx : beyond_x >= from_x && beyond_x < end_x) && beyond_row < rows;
-  const auto cell_at_end = [&] { return (unsigned)(row * ends.row + x - (x < ends.upper ? 0 : ends.skipped)); };
+                   beyond_x >= from_x && beyond_x < end_x && beyond_row < rows;
   int beside = 0, lowest = -2, highest = count + 4; /* planes at walls, as numbers k of the first step */
   if constexpr (FACES != 0)
     for (int c = 0; c < CELLS; c++) beside |= (walls.faces & FACES & faces_at(beyond_x + c, beyond_row, nx, rows)) << 4 * c;
@@ -89,13 +78,8 @@ INLINE void walk(unsigned char* memory, const Walls& walls, const Bodies& bodies
   }
   const int start = AT_PLANES && lowest > 0 ? lowest : 0;
   const auto load = [&](int k, int stage) {
-    if (k < count + 4 && (!AT_PLANES || k <= highest)) {
-      const int64 plane = PLANE(first - 2 + k);
-      if (ENDS && (x < from_x || x >= end_x))
-        load_own(stages + stage * STAGE_OF_SLOTS, thread, ends.from + plane * ends.plane, cell_at_end(), ends.slot);
-      else
-        load_own(stages + stage * STAGE_OF_SLOTS, thread, f_in + plane * f_plane, cell, f_slot);
-    }
+    if (k < count + 4 && (!AT_PLANES || k <= highest))
+      load_own(stages + stage * STAGE_OF_SLOTS, thread, f_in + PLANE(first - 2 + k) * f_plane, cell, f_slot);
     copy_commit();
   };
 #pragma unroll
@@ -187,8 +171,6 @@ INLINE void walk(unsigned char* memory, const Walls& walls, const Bodies& bodies
       for (int c = 0; c < CELLS; c++) finish(moments[c], current_2[c], f[c], NUMBERS(first - 4 + k, row, x + c));
       if constexpr (AT_BODIES) empty_solids(solids >> 2 * CELLS & ((1 << CELLS) - 1), moments);
       send_all(out + cell, (int)cell, f_slot, moments);
-      if (ENDS && (x < ends.lower || x >= ends.upper) && x >= from_x && x < end_x)
-        send_all(ends.to + (first - 4 + k) * ends.plane + cell_at_end(), (int)cell_at_end(), ends.slot, moments);
     }
 #pragma unroll
     for (int c = 0; c < CELLS; c++) advance(current_2[c], rising_2[c], f[c]);
@@ -198,8 +180,8 @@ INLINE void walk(unsigned char* memory, const Walls& walls, const Bodies& bodies
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-sweep(const __grid_constant__ Walls walls, const __grid_constant__ Bodies bodies, const __grid_constant__ Ends ends,
-      const int64* blocks, int from_x, int end_x, int64 begin, int64 end, int64 stride, int64 chunk, ARGUMENTS)
+sweep(const __grid_constant__ Walls walls, const __grid_constant__ Bodies bodies, const int64* blocks, int from_x, int end_x,
+      int64 begin, int64 end, int64 stride, int64 chunk, ARGUMENTS)
 {
   extern __shared__ __align__(128) unsigned char memory[];
 #if LISTED
@@ -210,6 +192,6 @@ sweep(const __grid_constant__ Walls walls, const __grid_constant__ Bodies bodies
 #endif
   const int64 first = begin + part * (stride > 1 ? stride : chunk);
   const int count = (int)(end - first < chunk ? end - first : chunk);
-  walk<FACES_MET, PLANES_MET, BODIES_MET>(memory, walls, bodies, ends, from_x, end_x, block_x, block_row, first, count, GIVEN);
+  walk<FACES_MET, PLANES_MET, BODIES_MET>(memory, walls, bodies, from_x, end_x, block_x, block_row, first, count, GIVEN);
 }
 #endif

@@ -18,23 +18,29 @@ from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.lattices import AXES
 from mpilbm.solids.entry_list import EntryList
 from mpilbm.solids.shapes.mesh import Mesh
-from mpilbm.solids.solid_cells import coordinates
+from mpilbm.solids.solid_cells import centres
 from mpilbm.solver.momentum_exchange import ByCell
+
+HALF_WAY = 0.5  # cells from the wall
 
 
 class LinkedCells(NamedTuple):
     """n cells of a body each, in the order of MomentumExchange.measured.
 
     body   int64 (n,), the number of the body
-    place  int64 (n, D), the cell in the box
-    area   float64 (n, D), the sum of 2 w_i c_i / cs2 over its links, into the fluid
+    place  float64 (n, D), the centre of the cell in the box; of a cell in a layer above the wall,
+           see solids/wall_layer.py, the point half a cell above the wall below it
+    area   float64 (n, D), the sum of 2 w_i c_i / cs2 over its links, into the fluid; in a layer
+           that of the wall below
     faces  bool (n, 2 D), whether links along +x, -x, +y, … come from the body
+    above  bool (n,), whether the cell is in a layer
     """
 
     body: Ints
-    place: Ints
+    place: Floats
     area: Floats
     faces: np.ndarray
+    above: np.ndarray
 
 
 def linked_cells(case: Any, slab: Slab, lists: tuple[EntryList, ...]) -> LinkedCells:
@@ -42,15 +48,19 @@ def linked_cells(case: Any, slab: Slab, lists: tuple[EntryList, ...]) -> LinkedC
     lattice, D = case.lattice, case.dimensions
     area = 2 * np.array(lattice.w, float)[:, None] * np.array(lattice.c) / float(lattice.cs2)
     none = np.zeros((0, D))
-    found = [
-        LinkedCells(none[:, 0].astype(int), none.astype(int), none, np.zeros((0, 2 * D), bool))
-    ]
+    flags = np.zeros((0, 2 * D), bool)
+    found = [LinkedCells(none[:, 0].astype(int), none, none, flags, flags[:, 0])]
     for each in lists:
         flags = (each.links & (each.blocked | each.cut)).moving().flags()[:, : lattice.Q]
-        place = coordinates(case, slab, each.cells).T
+        place = centres(case, slab, each.cells)
         body = np.array([-1 if owner.body is None else owner.body for owner in each.owners])
         areas = lattice.volume * summed(flags, area)
-        found.append(LinkedCells(body[each.member], place, areas, flags[:, _along_axes(lattice)]))
+        if each.layer:
+            place = place - (each.layer.height - HALF_WAY)[:, None] * each.layer.normal
+            areas = each.layer.area[:, None] * each.layer.normal
+        above = np.full(each.cells.size, each.layer is not None)
+        faces = flags[:, _along_axes(lattice)]
+        found.append(LinkedCells(body[each.member], place, areas, faces, above))
     return LinkedCells(*(np.concatenate(part) for part in zip(*found, strict=True)))
 
 
@@ -131,7 +141,7 @@ class LinkedSurfaceWriter:
         self.datasets["CellData/normal"] = np.concatenate(normals)
 
     def _of_body(self, number: int, mine: np.ndarray, cells: LinkedCells) -> OfBody:
-        domain, places = self.case.domain, cells.place[mine] + 0.5
+        domain, places = self.case.domain, cells.place[mine]
         shape = self.case.bodies[number].shape
         mesh = shape if self.on_mesh[number] else None
         if isinstance(mesh, Mesh):
@@ -142,7 +152,7 @@ class LinkedSurfaceWriter:
         along = zip(domain.size, domain.periodic, strict=False)
         shifts = [(-n, 0, n) if wraps else (0,) for n, wraps in along]
         images = np.array(list(product(*shifts)), float)
-        pairs = Pairs.find(places, cells.area[mine], found, images)
+        pairs = Pairs.find(places, cells.area[mine], found, images, cells.above[mine])
         pairs = pairs if mesh else pairs.smoothed(cells.area[mine])
         nearest = nearest_facets(places, pairs, images)
         return OfBody(number, mine, pairs, nearest, self._boxes(number, pairs, mesh is None))

@@ -65,6 +65,11 @@ CORNER_FALLBACK = (
     "slope of a mask or of voxels: there it acts as bounce_back"
 )
 
+LAYER_FALLBACK = (
+    "cells of curved walls have less than three cells of fluid above them: there most of the "
+    "friction is lost"
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Capabilities:
@@ -77,6 +82,7 @@ class Capabilities:
     inward        number of cells that it reads inwards along the normal (`cell.inward`): 0, 1 or 2
     samples       largest number of cells from a cell next to a body to the one whose velocity it
                   reads, along the normal of the wall (`cell.surface`); None: it reads none
+    layer         it acts in fluid cells above the walls of a body (`cell.layer`)
     per_link      data that it reads for each link; None: no data
     beyond        the medium beyond its faces
     reads         the fluid data that it reads
@@ -98,6 +104,7 @@ class Capabilities:
     conserves: bool = True
     inward: int = 0
     samples: int | None = None
+    layer: bool = False
     per_link: PerLink | None = None
     beyond: Beyond = Beyond.WALL
     reads: Reads = Reads.CELL
@@ -122,7 +129,7 @@ class Capabilities:
         """Sentences for the user: the substitutes for cells or values that are missing."""
         of_links = self.per_link.fallbacks if self.per_link else ()
         inward = (INWARD_FALLBACK,) * bool(self.inward or self.samples)
-        return inward + (CORNER_FALLBACK,) * (self.samples is not None) + of_links
+        return inward + (CORNER_FALLBACK, LAYER_FALLBACK) * (self.samples is not None) + of_links
 
     @property
     def uses_distance(self) -> bool:

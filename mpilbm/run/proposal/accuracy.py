@@ -104,7 +104,7 @@ def wall_line(flow: Resolution) -> Line:
     if flow.walls == "modelled" and flow.kind == "internal":
         return Line("walls", value, "not resolved; a wall law gives the stress", "good")
     if flow.walls == "modelled":
-        text = "not resolved; a wall law gives the stress of plane walls, little at curved ones"
+        text = "not resolved; a wall law gives the stress, at curved walls up to 1.6 times it"
         return Line("walls", value, text, "fair")
     text = (
         "not resolved, and without a wall model; "
@@ -119,7 +119,7 @@ def accuracy_line(flow: Resolution) -> Line:
     if row is None:
         text = f"the validation has no {flow.kind} flow whose walls are {flow.walls}"
         if flow.walls == "modelled":
-            text += "; at curved walls wall_model loses most friction (boundaries, wall_model)"
+            text += "; friction at curved walls is up to 1.6 times the law (boundaries, wall_model)"
         return Line("accuracy", "not measured", text, "fair")
     similar = f"the most similar flow: {row.text}"
     if not row.least <= flow.reynolds <= row.most:

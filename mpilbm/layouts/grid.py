@@ -102,6 +102,17 @@ class Grid:
         sizes = planes, rows, nx, slots, ghost, *strides
         return cls(name, *sizes, staggered, widths=widths, wraps=wraps, tails=tails)
 
+    def short_rows(self, unit: int) -> "Grid":
+        """The grid with rows padded to a multiple of `unit` values, for rows shorter than a line.
+
+        Neighbouring rows then share lines: threads that have a cell of each row read fewer.
+        """
+        row = -(-self.nx // unit) * unit
+        lines = -(-self.rows * row // LINE)
+        if lines >= CACHE_SET:
+            lines += (10 - lines) % CACHE_SET
+        return replace(self, row_stride=row, slot_stride=lines * LINE)
+
     def beside(self, name: str, count: int) -> "Grid":
         """The memory of another field, of `count` numbers for each cell of this one."""
         slots = tuple(range(count))

@@ -12,6 +12,7 @@ from mpilbm.outputs import Context, facets
 from mpilbm.outputs.facet_files import FIELDS, FacetFiles
 from mpilbm.outputs.facets import Floats, Ints, Pairs, nearest_facets
 from mpilbm.outputs.images.vtkhdf import Arrays, Shapes, topology
+from mpilbm.outputs.paired_samples import PairedSamples
 from mpilbm.parallel import on_root
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.lattices import AXES
@@ -115,10 +116,9 @@ class LinkedSurfaceWriter:
         self.context, self.case = context, context.case
         self.on_mesh, self.fields = on_mesh, tuple(dict.fromkeys(fields))
         self._files, self._open = FacetFiles(context, stem), False
-        self._before: tuple[int, ByCell] | None = None  # a step, and the sums of the step after it
         exchanged = context.solver.exchanged.links if context.solver.exchanged else None
         assert exchanged is not None, "the case needs forces over links, see Output.bodies"
-        self.exchanged = exchanged
+        self._samples = PairedSamples(context.solver, exchanged.start_by_cell)
         parts = context.comm.gather(linked_cells(self.case, context.slab, exchanged.measured))
         self.of_bodies: list[OfBody] = []
         self.datasets: Arrays = {}
@@ -173,20 +173,19 @@ class LinkedSurfaceWriter:
 
     def prepare(self, step: int) -> None:
         """Sample the step before one at which a file is written."""
-        self._before = step, self.exchanged.start_by_cell()()
+        self._samples.take()
 
     def write(self, step: int) -> None:
         """Enqueue the sums of this step; the file is written when they are known. Collective."""
         if self._open:  # keep the sums of one step only
             self.context.samples.settle()
-        before, self._before = self._before, None
-        samples = [before[1]] if before and before[0] == step - 1 else []
-        self._open, known = True, self.exchanged.start_by_cell()
-        self.context.samples.add(partial(self._complete, step, samples, known))
+        self._open = True
+        self.context.samples.add(partial(self._complete, step, self._samples.around()))
 
-    def _complete(self, step: int, samples: list[ByCell], known: Callable[[], ByCell]) -> None:
+    def _complete(self, step: int, samples: list[Callable[[], ByCell]]) -> None:
         """Gather the means of the sums of all ranks, and begin the file; collective."""
-        means = ByCell(*(np.mean(each, axis=0) for each in zip(*samples, known(), strict=True)))
+        found = [sample() for sample in samples]
+        means = ByCell(*(np.mean(each, axis=0) for each in zip(*found, strict=True)))
         self._open, parts = False, self.context.comm.gather(means)
         shapes = self._shapes() if parts is not None else {}
         self._files.write(step, shapes, partial(self._all_values, parts or []))

@@ -89,6 +89,9 @@ class Capabilities:
     returns       each incoming population is the outgoing one of the same link, plus the motion of
                   the wall or terms with given values; kernels may then replace `incoming` by this
     in_cells      it acts in the cells of the body by their solid shares, instead of on links
+    weight        with `in_cells`: the name that `collided` gives to `cell.let` for a value that is
+                  0 in cells without a share, which make the outgoing populations those of the
+                  fluid; kernels may leave it out there. None: there is no such value
     drifts        without a given density the mass may grow without bound
     fails_from    smallest grid Reynolds number u/nu at which measured flows failed with this
                   boundary as inlet or outlet, but were stable with `equilibrium`; None: not
@@ -107,6 +110,7 @@ class Capabilities:
     reads: Reads = Reads.CELL
     returns: bool = False
     in_cells: bool = False
+    weight: str | None = None
     drifts: bool = False
     fails_from: float | None = None
 

@@ -32,6 +32,7 @@ from mpilbm.solids.entry_list import EntryList
 from mpilbm.solids.inward_cells import InwardCells
 
 REACH = 2  # cells at a face with lists, and at a cut, that are wrong after two steps
+UNIT = 8  # values to which short rows are padded: 16 bytes of the narrowest format
 UNCUT = 2**30  # the place of the cut along an axis that has none: beyond all cells
 
 UNCUT_BOX = {f"cut_at_{a}": UNCUT for a in AXES} | {f"cut_from_{a}": 0 for a in AXES}
@@ -81,14 +82,16 @@ class Window:
     def grid(self, case: Case, slab: Slab, ghost: int) -> Grid:
         """The memory of the populations of the window.
 
-        Rows are as long as tiles of the sweep require: values of 2 bytes need two lines.
+        Rows are as long as tiles of the sweep require: values of 2 bytes need two lines. The few
+        cells along x of a window across x are padded to 16 bytes, as copies of rows require.
         """
         own, storage = self.slab(slab), case.precision.storage
         planes, rows, nx = own.planes, *own.shape[1:]
         row = max(nx, LINE + 1) if case.formats.unit == "float16" else nx
         grid = case.layout.grid(case.lattice, planes, rows, row, None, ghost, storage)
         assert isinstance(grid, Grid)  # of moments
-        return replace(grid, nx=nx, wraps=own.wraps)
+        grid = replace(grid, nx=nx, wraps=own.wraps)
+        return grid.short_rows(UNIT) if self.axis == 2 and nx < LINE else grid
 
     @property
     def ends(self) -> list[int]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.backends import Device
-from mpilbm.backends.interfaces import Launch, Runner
+from mpilbm.backends.interfaces import Launch, Runner, Stream
 from mpilbm.codegen.structure import list_name, wall_effects
 from mpilbm.solids import Ints
 from mpilbm.solids.body_links import Numbers
@@ -268,6 +268,29 @@ class BoundaryLists:
         """Enqueue the lists of a step with the given values as they are."""
         for launch, begin, end in self._launches[key]:
             launch(self.stream, begin, end)
+
+    def rounds(self, key: int, parity: int) -> list[list[Launched]]:
+        """The lists of a step in rounds, none of which reads what lists of the same round write.
+
+        Velocities away from the wall come first, and lists that read what mirrors stage last. For
+        layouts that store moments.
+        """
+        if not self.count:
+            return []
+        launched, first = self._launches[key], len(self._of_lists.nears)
+        written = [each for each in self._ranges if each.writes is not Writes.MEASURED]
+        names = [f"{each.kernel}_{parity}" for each in written if each.begin < each.end]
+        kernels = (self._fluid.program.kernels[name] for name in names)
+        reads = [any(a.name == "mirrors" for a in kernel.arguments) for kernel in kernels]
+        found: list[list[Launched]] = [launched[:first], [], []]
+        for one, late in zip(launched[first:], reads, strict=True):
+            found[1 + late].append(one)
+        return [each for each in found if each]
+
+    def again(self, key: int, stream: Stream, begin: int, end: int) -> None:
+        """Enqueue the computation of the listed cells in planes begin..end, if layouts need it."""
+        if key in self._again:
+            self._again[key](stream, begin, end)
 
     def followed(self, launch: Runner, key: int) -> Runner:
         """A launch over planes that also computes the listed cells in these planes again."""

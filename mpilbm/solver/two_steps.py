@@ -8,11 +8,11 @@ from typing import Any
 
 from mpilbm.backends.interfaces import Event, Runner, TwoStepsKernel
 from mpilbm.backends.tuning import SMALL, fastest_way
-from mpilbm.codegen.program import SHARE, WHOLE
+from mpilbm.codegen.program import SHARE
 from mpilbm.halo import Exchange, Plan
 from mpilbm.layouts.grid import Grid
-from mpilbm.solids.windows import Window, covered, windows_of
-from mpilbm.solver.boundary_lists import BoundaryLists, in_turn
+from mpilbm.solids.windows import covered, windows_of
+from mpilbm.solver.boundary_lists import in_turn
 from mpilbm.solver.context import SlabContext
 from mpilbm.solver.exchange_plan import (
     TWO_STEPS_REACH,
@@ -20,104 +20,10 @@ from mpilbm.solver.exchange_plan import (
     ghost_planes,
     whole_planes,
 )
+from mpilbm.solver.face_windows import STEPS, FaceWindow
 from mpilbm.solver.moving_bodies import MovingBodies
 from mpilbm.solver.passes import Pass, StepWork
 from mpilbm.solver.populations import Populations
-
-STEPS = 2
-
-
-class FaceWindow:
-    """A window of a slab, see solids/windows.py: a slab with arrays and boundary lists of its own.
-
-    ```
-    slab     | array k: step t | ................ pass ............ | array 1 - k: step t + 2 |
-    window            | gather | step t, exchange | step t + 1 | scatter
-    ```
-
-    The steps, and their bits, are those of a solver: boundary lists, sweep, listed cells again.
-    Ghost planes of step t are gathered, those of step t + 1 exchanged, unless the window lies
-    across planes.
-    """
-
-    def __init__(self, fluid: Populations, window: Window, context: SlabContext):
-        self._slab, self._window, self._context = fluid, window, context
-        self._own = Populations(context, fluid.field, fluid.number)
-        self._lists = BoundaryLists(self._own, context.geometry)
-        for k in range(STEPS):
-            self._lists.prepare(k, 0, **self._own.arrays(k))
-        self._gathers = [self._copy("gather", k) for k in range(STEPS)]
-        self._launches = [self._step(k) for k in range(STEPS)]
-        self._exchange: Exchange | None = None  # set by connect()
-
-    def _step(self, k: int) -> Runner:
-        """The sweep over planes, and their listed cells again."""
-        launch = self._own.bind_step("collide_stream_0", **self._own.arrays(k))
-        return self._lists.followed(launch, k)
-
-    def _copy(self, role: str, k: int) -> Runner:
-        """The copy of cells between the window's first array and array k of the slab."""
-        strides = replace(self._slab.grid, name=WHOLE, wraps=None).arguments()
-        arrays = {"f": self._own.f[0], WHOLE: self._slab.f[k]}
-        cut = self._window.cut(self._context.grid.ghost)
-        return self._context.bind(role, **arrays, **strides, **cut)
-
-    def connect(self) -> None:
-        """Prepare the exchange after the first step; all ranks call it, or none."""
-        grid, slab = self._context.grid, self._context.slab
-        assert isinstance(grid, Grid)  # of moments
-        if slab.ranks > 1:
-            plan = whole_planes(grid, 1, 1)
-            self._exchange = self._context.exchanger.prepare(plan, self._own.f)
-
-    @property
-    def apart(self) -> bool:
-        """Whether no pass updates the cells that `scatter` copies."""
-        return self._window.axis == 2
-
-    @property
-    def waited(self) -> float:
-        """Seconds that the host has waited, in total."""
-        return self._exchange.waited if self._exchange else 0.0
-
-    def run(self, k: int, steps: int) -> None:
-        """Enqueue both steps from array k, which holds the state after so many steps."""
-        self._gather(k)
-        for one, launch in enumerate(self._launches):
-            self._context.clock.steps = steps + one
-            self._lists.run(one)
-            launch(self._context.bulk, *self._context.grid.interior)
-            if one == 0 and self._exchange:
-                self._exchange.follow(self._context.bulk)
-
-    def compute(self, k: int) -> None:
-        """As `run`, without exchange, and given values as they are."""
-        self._gather(k)
-        for one, launch in enumerate(self._launches):
-            self._lists.compute(one)
-            launch(self._context.bulk, *self._context.grid.interior)
-
-    def _gather(self, k: int) -> None:
-        first, end = self._context.grid.interior
-        self._gathers[k](self._context.bulk, first - 1, end + 1)
-
-    def scatter(self, k: int) -> Runner:
-        """The copy to the slab after a pass that read array k, over planes of the slab."""
-        launch, window = self._copy("scatter", 1 - k), self._window
-        if window.axis > 0:
-            return launch
-        first = self._context.grid.ghost
-        lower, upper = first + window.lower, first + window.count - window.upper
-
-        def run(stream: Any, begin: int, end: int, stride: int = 1) -> None:
-            if stride > 1:
-                raise ValueError(f"planes one after another; found a stride of {stride}")
-            if begin < lower:
-                launch(stream, begin, min(end, lower))
-            if end > upper:
-                launch(stream, max(begin, upper) - window.skipped, end - window.skipped)
-
-        return run
 
 
 def at_ends(launch: Runner, edge: int) -> Runner:

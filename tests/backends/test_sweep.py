@@ -104,6 +104,19 @@ def test_fewer_planes_are_read_twice_with_few_pieces():
     assert [each.planes for each in tile.spreads((48, 192, 192), processors=132)] == [12, 24]
 
 
+def test_tiles_of_short_rows():
+    """Rows of windows are shorter than a line: a tile is less than twice as wide as their cells."""
+    needs = needs_of("D3Q19", "single")
+
+    def widths(nx: int, row: int) -> set[int]:
+        fitting = candidates(90, narrow=True)
+        return {tile.tx for tile in fitting if needs.fits(tile, HOPPER, nx, row, rows=16)}
+
+    assert widths(8, 8) == {8}
+    assert widths(10, 16) == {8, 16}
+    assert widths(4, 8) == {8}
+
+
 class Spilling:
     """A device on which the first tile spills registers."""
 

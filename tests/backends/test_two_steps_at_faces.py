@@ -28,8 +28,8 @@ from mpilbm.codegen.program import SHARE
 from mpilbm.parallel import slabs
 from mpilbm.solids.windows import REACH, allows_windows
 from mpilbm.solver.exchange_plan import allows_two_steps
+from mpilbm.solver.face_windows import FaceWindow
 from mpilbm.solver.memory_plan import bytes_needed
-from mpilbm.solver.two_steps import FaceWindow
 
 pytestmark = pytest.mark.skipif(command() is None, reason="no C++ compiler")
 

@@ -17,6 +17,7 @@ from support.two_steps import (
     FILLED,
     FORCE,
     FORMULAS,
+    Alone,
     at_faces,
     edges_of_thick_slabs,
     moments,
@@ -178,6 +179,17 @@ def test_exchanges_in_streams(world, case, monkeypatch):
     assert set(cluster.solvers[0].recordings._kept) == {8, 4, 2}
     cluster.each(lambda solver: solver.device.synchronize())
     assert np.array_equal(cluster.state(), single(case, 23).state())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_windows_in_streams(seed):
+    """Lists that read what mirrors stage, in any order that events allow."""
+    mirrors = {"name": "free_slip", "where": ["y-", "y+"]}
+    case = at_faces([*ENDS, mirrors], (12, 5, 5))
+    found = Cluster(case, 1, lambda: Gpu(seed=seed), Alone()).start()
+    advance(found, 8, 1, 6, 4)
+    found.each(lambda solver: solver.device.synchronize())
+    assert np.array_equal(found.state(), single(case, 19).state())
 
 
 def test_ghost_planes_are_counted():

@@ -5,6 +5,7 @@ import pytest
 from support.slabs import box
 
 from mpilbm.case.case import parse_case
+from mpilbm.layouts.grid import LINE
 from mpilbm.parallel import slabs
 from mpilbm.solids.build import build
 from mpilbm.solids.windows import UNCUT, Window, covered, windows_of
@@ -35,11 +36,15 @@ def test_cells_keep_their_values(window):
     assert set(cut.values()) == {0, UNCUT}
 
 
-def case_of(faces, periodic=(False, False, False)):
+def case_tables(faces, periodic=(False, False, False)):
     tables = box("D3Q19", (24, 12, 18), boundary=faces, layout={"name": "moments"})
     tables |= {"collision": {"name": "regularized"}}
     tables["domain"]["periodic"] = list(periodic)
-    return parse_case(tables, "test.toml")
+    return tables
+
+
+def case_of(*given):
+    return parse_case(case_tables(*given), "test.toml")
 
 
 def test_windows_of_slabs():
@@ -55,6 +60,19 @@ def test_windows_of_slabs():
     for name in "bounce_back", "free_slip":
         walls = [{"name": name, "where": [axis + side for axis in "xyz" for side in "-+"]}]
         assert windows_of(case_of(walls), lower) == ()
+
+
+@pytest.mark.parametrize("storage", ["float32", "float16", "mixed"])
+def test_short_rows_share_lines(storage):
+    """Rows of the window across x begin at multiples of 16 bytes, others at lines."""
+    tables = {"precision": {"compute": "float32", "storage": storage}}
+    case = parse_case(case_tables(FACES) | tables, "test.toml")
+    (slab,) = slabs.split(case.shape, 1, False)
+    _, rows, x = (window.grid(case, slab, 1) for window in windows_of(case, slab))
+    assert (x.nx, x.row_stride, x.slot_stride % LINE) == (10, 16, 0)
+    assert x.slot_stride >= x.rows * x.row_stride
+    assert rows.nx == 24
+    assert rows.row_stride % LINE == 0
 
 
 def test_entries_are_those_of_the_cells_in_the_window():

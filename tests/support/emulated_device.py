@@ -170,6 +170,9 @@ class Array(np.ndarray):
     data = property(lambda self: SimpleNamespace(ptr=self.ctypes.data))
 
 
+STREAMS = "edge", "bulk", "copy", "special", "lists", "lists 2", "lists 3"  # of CudaDevice
+
+
 class EmulatedDevice(cpu.CpuDevice, cuda.CudaDevice):
     """A device with the memory of a CPU and the kernels and launches of a GPU."""
 
@@ -180,7 +183,7 @@ class EmulatedDevice(cpu.CpuDevice, cuda.CudaDevice):
         errors = SimpleNamespace(compiler=SimpleNamespace(CompileException=OSError))
         self._cupy = SimpleNamespace(RawModule=partial(Module, self), cuda=errors)
         self._fused, self.current = fused, None
-        self._streams = {name: Stream(self) for name in (*self._streams, "special")}
+        self._streams = {name: Stream(self) for name in STREAMS}
 
     def allocate(self, count: int, dtype) -> Array:
         """A 1-D array of zeros."""

@@ -10,6 +10,7 @@ import numpy as np
 from mpilbm.backends import cpu
 from mpilbm.backends.cpu import compiler
 from mpilbm.halo.nccl import NcclExchange
+from support.emulated_device import STREAMS
 from support.local_world import LocalWorld
 
 PATIENCE = 20.0  # seconds until a device without runnable work fails
@@ -67,7 +68,7 @@ class RandomDevice(cpu.CpuDevice):
     def __init__(self, seed=0):
         super().__init__(compiler.find())
         self._random = random.Random(seed)
-        self._streams = {name: Stream(self) for name in self._streams}
+        self._streams = {name: Stream(self) for name in STREAMS}
 
     def run_one(self):
         """Run one unblocked operation; whether there was one."""

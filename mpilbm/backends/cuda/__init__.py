@@ -101,7 +101,8 @@ def load_cupy(found: Driver) -> Any:
 class CudaDevice(GpuDevice):
     """A GPU with its streams, the current device of the calling thread, see Device.
 
-    The stream "special" has the blocks of a pass that meet walls or bodies.
+    The stream "special" has the blocks of a pass that meet walls or bodies, "lists" the boundary
+    lists of windows.
 
     The moment sweep applies walls if a tile fits the box.
     """
@@ -135,7 +136,9 @@ class CudaDevice(GpuDevice):
             f"{vendor.language} {version}, CuPy {cupy.__version__}, {self.compiler}"
         )
         # CUDA clamps a priority to the range of the device; lower numbers have priority.
-        levels, self._waiting = {"edge": -5, "bulk": 0, "copy": -5, "special": -2}, Waiting()
+        levels = {"edge": -5, "bulk": 0, "copy": -5, "special": -2}
+        levels |= dict.fromkeys(("lists", "lists 2", "lists 3"), -5)
+        self._waiting = Waiting()
         self._streams = {
             name: CudaStream(cupy, level, self._waiting) for name, level in levels.items()
         }

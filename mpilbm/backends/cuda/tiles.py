@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mpilbm.codegen.program import Program
+from mpilbm.layouts.grid import LINE
 
 TENSOR_MAPS = 90  # compute capability 9.0, the first with tensor maps
 LEAST_PLANES = 4  # planes of a block, if the box has more
@@ -107,7 +108,10 @@ TWO_STEPS = (
 
 
 # For boxes of a few cells along x, which take single steps without a general kernel.
-NARROW = tuple(Tile(8, 16, stages=2, blocks=blocks, cells=1, planes=64) for blocks in (3, 2))
+NARROW = (
+    *(Tile(8, 16, stages=2, blocks=blocks, cells=1, planes=64) for blocks in (3, 2)),
+    Tile(16, 16, stages=2, blocks=2, cells=1, planes=64),
+)
 
 
 def candidates(capability: int, steps: int = 1, narrow: bool = False) -> list[Tile]:
@@ -200,18 +204,20 @@ class Needs:
 
     def fits(self, tile: Tile, limit: int, nx: int, row_stride: int, rows: int) -> bool:
         """Whether threads, rows and shared memory of a tile are within the limits; `limit`: bytes
-        of shared memory of a multiprocessor.
+        of shared memory of a multiprocessor. Rows of windows are shorter than copies of them, which
+        then end in zeros.
         """
         if tile.steps == 2:
             possible = tile.cells * self.stored >= LEAST_COPY and self.reach == 1
         else:
+            short = row_stride < LINE
             columns, rows_of_threads, _ = tile.threads
             around = 2 * columns * self.reach + 2 * (tile.ty + 2 * self.reach)
             box = max(share.box(tile) for share in self.shares)
             possible = (
                 1024 >= columns * rows_of_threads >= around
                 and rows % tile.rows == 0
-                and box <= min(row_stride, 256)
+                and (box <= min(row_stride, 256) or (short and tile.tx < 2 * max(nx, 8)))
                 and (tile.ty == 1) == (rows == 1)
             )
         possible = possible and nx % tile.cells == 0

@@ -101,8 +101,8 @@ def load_cupy(found: Driver) -> Any:
 class CudaDevice(GpuDevice):
     """A GPU with its streams, the current device of the calling thread, see Device.
 
-    The stream "special" has the blocks of a pass that meet walls or bodies, "lists" the boundary
-    lists of windows.
+    The stream "special" has the blocks of a pass that meet walls or bodies; "lists", "lists 2" and
+    "lists 3" have the boundary lists of windows.
 
     The moment sweep applies walls if a tile fits the box.
     """

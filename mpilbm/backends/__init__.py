@@ -15,7 +15,7 @@ Imports codegen, solids and lower layers. To add a kind of device, add a module 
 name with a Backend; `gpu` has what GPUs share.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +26,6 @@ from mpilbm.codegen.program import Program
 from mpilbm.core.errors import CaseError
 from mpilbm.core.registry import Parameters
 from mpilbm.layouts.grid import Grid
-from mpilbm.parallel import Communicator
 from mpilbm.solids.body_walls import BodyWalls
 from mpilbm.solids.box_walls import BoxWalls
 
@@ -267,12 +266,8 @@ def gibibytes(count: int) -> str:
     return f"{count / 2**30:.3g} GiB" if count >= 2**26 else f"{count / 2**20:.3g} MiB"
 
 
-def agreed(comm: Communicator, backend: Backend) -> Backend:
-    """The resolved backend of this rank, if all ranks of `comm` chose the same kind.
-
-    Collective. Raises CaseError on all ranks alike, naming which rank chose what.
-    """
-    chosen = comm.bcast(comm.gather(backend.name))
+def require_alike(chosen: Sequence[str]) -> None:
+    """CaseError unless all ranks chose the same kind; `chosen` in the order of ranks."""
     if len(set(chosen)) > 1:
         found = "; ".join(
             f"{kind} on {_ranks([rank for rank, name in enumerate(chosen) if name == kind])}"
@@ -283,10 +278,9 @@ def agreed(comm: Communicator, backend: Backend) -> Backend:
             "ranks only where there is a GPU",
             where="backend.name",
         )
-    return backend
 
 
-def users(identities: list[str], rank: int) -> int:
+def users(identities: Sequence[str], rank: int) -> int:
     """How many ranks use the accelerator of this rank; 0 on a CPU, which has no identity.
 
     Not the number of visible devices: a launcher may make one visible to each rank.
@@ -294,7 +288,7 @@ def users(identities: list[str], rank: int) -> int:
     return identities.count(identities[rank]) if identities[rank] else 0
 
 
-def shared_devices(identities: list[str]) -> list[str]:
+def shared_devices(identities: Sequence[str]) -> list[str]:
     """A warning for each device that several ranks use; `identities` in the order of ranks."""
     users: dict[str, list[int]] = {}
     for rank, identity in enumerate(identities):

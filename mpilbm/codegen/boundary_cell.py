@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from sympy import Expr, Piecewise, Rational, Symbol, sqrt, sympify
 
 from mpilbm.codegen.cell_values import centre_of, given
-from mpilbm.codegen.entries import OWN, EntryText, staged
+from mpilbm.codegen.entries import OWN, EntryText, mirror_of, staged
 from mpilbm.codegen.kernels import FieldKernels
 from mpilbm.codegen.model import Macroscopic, Model
 from mpilbm.codegen.printer import symbol
@@ -18,23 +18,13 @@ from mpilbm.codegen.program import Access
 from mpilbm.core.formulas.trees import total
 from mpilbm.layouts import HERE, Offset, Place
 from mpilbm.layouts.cells import CellNames
-from mpilbm.model.cell import SurfaceSample
+from mpilbm.model.cell import LayerSample, SurfaceSample
 from mpilbm.model.expressions import Expression, Populations, Vector
 from mpilbm.physics.boundaries import Condition
 from mpilbm.physics.collisions.recursive_regularized import rebuilt_by_recursion
 from mpilbm.physics.equilibria import dot
 
 HALF = Rational(1, 2)
-
-
-def mirror_of(
-    kernel: EntryText, fluid: FieldKernels, i: int, slipped: str
-) -> tuple[Symbol, Expression]:
-    """The population from the mirror image along c_i, and the condition that there is one."""
-    place = f"mirrors[{slipped} * {fluid.lattice.Q} + {i}]"
-    value = f"{'LOAD' if fluid.layout.populations else 'LOAD_REAL'}(staging, {place})"
-    mirror = kernel.load(f"mirror_{i}", f"{place} < 0 ? R(0) : {value}")
-    return mirror, kernel.load(f"slips_{i}", f"(real)({place} >= 0)") > 0
 
 
 @dataclass(frozen=True)
@@ -119,7 +109,10 @@ class CellView:
     @property
     def inertia(self) -> Expression:
         """The momentum per volume of the outgoing populations divided by u: rho, or rho_0 = 1."""
-        (inverse,) = self._flow.collision.velocity([1], self.rho)
+        return self.inertia_of(self.rho)
+
+    def inertia_of(self, rho: Expression) -> Expression:
+        (inverse,) = self._flow.collision.velocity([1], rho)
         return 1 / sympify(inverse)
 
     @property
@@ -220,6 +213,17 @@ class BoundaryCell(CellView):
 
     def at_surface(self, expression: Expression) -> Expr:
         return self._moved(expression, [HALF * n for n in self.surface.normal])
+
+    @cached_property
+    def layer(self) -> LayerSample:
+        self._kernel.per_entry("layer", "real*")
+        names = [*(f"normal_{axis}" for axis in "xyz"[: self.lattice.D]), "height", "area"]
+        each = enumerate(names)
+        row = [self._kernel.load(n, f"layer[{OWN} * {len(names)} + {k}]") for k, n in each]
+        return LayerSample(row[:-2], row[-2], row[-1])
+
+    def below_foot(self, expression: Expression) -> Expr:
+        return self._moved(expression, [self.layer.height * n for n in self.layer.normal])
 
     def _behind(self, value: Symbol, slot: int, k: int, offset: Offset, link: str) -> None:
         """Load a value of the k-th cell behind a link, at an offset from x."""

@@ -186,3 +186,13 @@ def _used(expressions: Sequence[Expression], known: Mapping[Symbol, Expression])
             needed.add(name)
             todo += known[name].free_symbols if name in known else ()
     return needed
+
+
+def mirror_of(
+    kernel: EntryText, fluid: FieldKernels, i: int, slipped: str
+) -> tuple[Symbol, Expression]:
+    """The population from the mirror image along c_i, and the condition that there is one."""
+    place = f"mirrors[{slipped} * {fluid.lattice.Q} + {i}]"
+    value = f"{'LOAD' if fluid.layout.populations else 'LOAD_REAL'}(staging, {place})"
+    mirror = kernel.load(f"mirror_{i}", f"{place} < 0 ? R(0) : {value}")
+    return mirror, kernel.load(f"slips_{i}", f"(real)({place} >= 0)") > 0

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from sympy import Piecewise
 
-from mpilbm.codegen.boundary_cell import HALF, BoundaryCell, Listed, mirror_of
+from mpilbm.codegen.boundary_cell import HALF, BoundaryCell, Listed
 from mpilbm.codegen.cell_values import index
-from mpilbm.codegen.entries import OWN, EntryText
+from mpilbm.codegen.entries import OWN, EntryText, mirror_of
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.model import Model

@@ -112,18 +112,20 @@ def start(fluid: Fluid) -> dict[str, bool]:
 
 
 def boundaries(case: BoundedLattice) -> list[Condition]:
-    """One boundary for each structure in a case: faces first, by precedence."""
+    """One boundary for each structure in a case: faces first, by precedence, layers last."""
     found: dict[str, Condition] = {}
     faces = one_face_each(case.boundaries)
-    bodies = (body.boundary for body in case.bodies if not body.boundary.conducts)
-    for boundary in (*faces, *bodies):
+    bodies = [body.boundary for body in case.bodies if not body.boundary.conducts]
+    layers = [boundary.layer for boundary in bodies if boundary.layer]
+    for boundary in (*faces, *bodies, *layers):
         found.setdefault(json.dumps(boundary.structure(), sort_keys=True), boundary)
     return list(found.values())
 
 
 def weighed_boundaries(case: Case) -> dict[str, Condition]:
     """One boundary for each structure of the bodies whose forces are measured, by `list_name`."""
-    found = (case.bodies[k].boundary for k in case.needs.weighed)
+    found: list[Condition] = [case.bodies[k].boundary for k in case.needs.weighed]
+    found += [boundary.layer for boundary in found if boundary.layer]
     on_links = (boundary for boundary in found if not boundary.capabilities.in_cells)
     return {list_name(case, boundary): boundary for boundary in on_links}
 

@@ -112,6 +112,13 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else many}"
 
 
+def duration(seconds: float) -> str:
+    """`90 s`, `5 min` or `2.1 h`."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
 def in_words(count: float) -> str:
     """A number of bytes in B, kB, MB, GB or TB, which are powers of 1000."""
     if count < 1000:

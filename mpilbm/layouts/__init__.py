@@ -19,7 +19,7 @@ layout.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +91,10 @@ class Layout(Parameters):
     automatic: ClassVar[bool] = False
     shares: ClassVar[Mapping[str, float]] = {}
     past_bodies: ClassVar[float] = 1.0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled by name and parameters: other processes import no class of a plug-in."""
+        return make, ("layouts", self.model_dump())
 
     def gather(self, lattice: Lattice, i: int, parity: int) -> Place:
         """The place from which the incoming population along c_i is read."""

@@ -124,7 +124,7 @@ class Auto(AB):
         return make("layouts", "ab"), "the case allows no other layout"
 
     def conflicts(self, case: Case) -> list[str]:
-        """None if some layout that it may choose has none."""
+        """The conflicts of the case with all layouts that it may choose; none if one has none."""
         storage = case.precision.storage
         if storage in self.storages:
             return super().conflicts(case)

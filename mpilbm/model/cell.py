@@ -65,6 +65,20 @@ class SurfaceSample:
     inertia: Expression
 
 
+@dataclass(frozen=True)
+class LayerSample:
+    """The wall of a body below a fluid cell that is not next to it.
+
+    normal  the normal of the wall, out of the body: a unit vector
+    height  the distance of the cell from the wall
+    area    the area of the wall that acts on the cell
+    """
+
+    normal: Vector
+    height: Expression
+    area: Expression
+
+
 class Cell(Flow, Protocol):
     """The cell of an entry of a boundary list."""
 
@@ -124,6 +138,20 @@ class Cell(Flow, Protocol):
     @property
     def surface(self) -> SurfaceSample:
         """The wall of the body, and the cell sampled along its normal; if declared."""
+
+    @property
+    def layer(self) -> LayerSample:
+        """The wall below the cell; if declared."""
+
+    @property
+    def streamed(self) -> Populations:
+        """streamed[j] is the population that streams in along c_j; undefined at missing links."""
+
+    def below_foot(self, expression: Expression) -> Expression:
+        """The expression with the given values taken at the wall below; needs `layer`."""
+
+    def inertia_of(self, rho: Expression) -> Expression:
+        """The momentum per volume divided by u at a density rho, see Flow.inertia."""
 
     def at_surface(self, expression: Expression) -> Expression:
         """The expression with the given values taken at the wall; needs `surface`."""

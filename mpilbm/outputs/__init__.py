@@ -22,6 +22,7 @@ from mpilbm.core.units import counted
 from mpilbm.model.findings import NOTE, Finding
 from mpilbm.outputs.core import Budget, KernelNeeds, Schedule, largest_plane
 from mpilbm.outputs.core.totals import Totals
+from mpilbm.outputs.paired_samples import Floats, PairedSamples, of_forces
 from mpilbm.parallel import Communicator, together
 from mpilbm.parallel.ranks import local_rank
 from mpilbm.parallel.slabs import Slab
@@ -209,6 +210,11 @@ class Context:
         ahead = 2 * self.background.threads
         plane_bytes = largest_plane(self.case)
         return together(self.comm, self.solver.copies, ahead, host_bytes, plane_bytes)
+
+    @cached_property
+    def forces(self) -> PairedSamples[Floats | None]:
+        """The forces on bodies in the steps before and after a time, for all that use them."""
+        return of_forces(self.solver, self.comm)
 
     @property
     def placed_bodies(self) -> PlacedBodies:

@@ -17,7 +17,7 @@ from mpilbm.outputs.body_motion import BodyMotion, MotionInStep, motion_of
 from mpilbm.outputs.coefficients import Coefficients, Series, columns, directions, width
 from mpilbm.outputs.core import body_problems, chosen_bodies, parts_problems
 from mpilbm.outputs.core.tables import TableWriter
-from mpilbm.outputs.paired_samples import Floats, PairedSamples
+from mpilbm.outputs.paired_samples import Floats, mean_of
 from mpilbm.parallel import on_root
 from mpilbm.physics.boundaries import in_cells
 from mpilbm.physics.lattices import AXES
@@ -220,10 +220,10 @@ class BodyForces(Output):
         """c_d of each body, the mean of two steps."""
         case, bodies, D = context.case, self.bodies(context.case), context.case.dimensions
         of = on_root(context.comm, lambda: [self.coefficients(case, number) for number in bodies])
-        samples = PairedSamples.of_forces(context)
+        samples = context.forces
 
         def c_d() -> list[float]:
-            forces = samples.mean()()
+            forces = mean_of(samples.around())()
             if forces is None:
                 return []
             pairs = zip(of, map(case.needs.weighed.index, bodies), strict=True)
@@ -254,7 +254,6 @@ class BodyForcesWriter(TableWriter):
         self.files: dict[int, Rows] = {}  # by number of the body, on rank 0
         self.series: dict[int, Series] = {}  # of the coefficients; likewise
         self.motions: dict[int, BodyMotion | None] = {}  # likewise
-        self._samples = PairedSamples.of_forces(context)
         on_root(context.comm, self._open)
 
     def header(self, number: int) -> list[str]:
@@ -286,11 +285,11 @@ class BodyForcesWriter(TableWriter):
 
     def prepare(self, step: int) -> None:
         """Enqueue the sums of the step before one at which rows are written; collective."""
-        self._samples.take()
+        self.context.forces.take()
 
     def start(self, step: int) -> Callable[[], tuple[list[Floats | None], Moved]]:
         """Enqueue the sums over the links of this rank."""
-        samples = self._samples.around()
+        samples = self.context.forces.around()
         moved = {k: motion.during(step) for k, motion in self.motions.items() if motion}
         return lambda: ([sample() for sample in samples], moved)
 

@@ -61,7 +61,7 @@ class BodyMotion:
     def corrected(
         self, step: int, force: Floats, torque: Floats, centre: tuple[float, ...] | None
     ) -> tuple[Floats, Floats]:
-        """See MotionInStep.corrected."""
+        """Force and torque on the body during a step, without the inertia of the fluid in it."""
         return self.during(step).corrected(force, torque, centre)
 
 

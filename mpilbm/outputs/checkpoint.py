@@ -74,7 +74,7 @@ class Checkpoint(Output):
     several: ClassVar[bool] = False
 
     def contents(self, case: Case) -> dict[tuple[str, ...], dict[str, Any]]:
-        """None: a restart keeps all checkpoints."""
+        """Nothing that a restart compares, because it keeps all checkpoints."""
         return {}
 
     @property
@@ -90,7 +90,7 @@ class Checkpoint(Output):
         return min(times, self.keep + 1) * (size + sum(o.kept_bytes(case) for o in case.outputs))
 
     def stages(self, case: Case) -> bool:
-        """Always: threads write copies."""
+        """Threads write copies of the state."""
         return True
 
     def open(self, context: Context) -> "CheckpointWriter":

@@ -52,7 +52,7 @@ class Series:
 
     @classmethod
     def of_rows(cls, of: Coefficients, header: list[str], kept: list[str]) -> "Series":
-        """Those in the rows that a restart keeps."""
+        """The coefficients in the rows that a restart keeps."""
         places = [header.index(name) for name in of.names]
         rows = [row.split(",") for row in kept if places]
         values = [[float(row[place]) for place in places] for row in rows]

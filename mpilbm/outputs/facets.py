@@ -19,7 +19,8 @@ with r the part of x_i - x_j along the facet; cells farther than DEPTH from its 
 so a constant pressure is exact, as is the shear along a plane wall; and the sum of force_j A_j is
 the force on the body up to rounding. A cell without facets in reach belongs to the nearest one.
 For faces of cells, n_j is the direction of sum_i K_ij a_i instead, which is close to the normal of
-the body.
+the body. Cells above the wall in which friction acts (solids/wall_layer.py) only have forces: they
+take no part in the means of the pressure, nor in the denominator of traction_j.
 """
 
 from collections.abc import Iterator
@@ -183,7 +184,8 @@ class Pairs:
 
     cell, facet  int64 (m,), numbers of both
     kernel       float64 (m,), K_ij, 0 for cells on the other side of a facet
-    weight       float64 (m,), k_ij
+    share        float64 (m,), k_ij
+    weight       float64 (m,), k_ij, 0 for cells that only have forces
     distance     float64 (m,), of the cell from the plane of the facet
     shift        float64 (m, D), from the cell to its periodic image that is near the facet
     cells        the number of cells
@@ -194,6 +196,7 @@ class Pairs:
     cell: Ints
     facet: Ints
     kernel: Floats
+    share: Floats
     weight: Floats
     distance: Floats
     shift: Floats
@@ -202,10 +205,13 @@ class Pairs:
     normal: Floats
 
     @classmethod
-    def find(cls, cells: Floats, area: Floats, facets: Facets, images: Floats) -> "Pairs":
+    def find(
+        cls, cells: Floats, area: Floats, facets: Facets, images: Floats, above: NDArray[Any]
+    ) -> "Pairs":
         """The pairs of cells (n, D) with the areas a_i (n, D), and of their periodic images.
 
-        images: (m, D), the vectors by which the images are moved, 0 included.
+        images: (m, D), the vectors by which the images are moved, 0 included. above: bool (n,),
+        whether a cell only has a force.
         """
         centres, normals = facets.centres, facets.normal
         found: list[tuple[np.ndarray, ...]] = []
@@ -220,13 +226,14 @@ class Pairs:
                 each = i[good], j[good], kernel, kernel * facing[good], depth[good]
                 found.append((*each, np.full(kernel.size, number)))
         parts = zip(*found, strict=True) if found else [[np.zeros(0)]] * 6
-        cell, facet, kernel, weight, depth, image = (np.concatenate(each) for each in parts)
+        cell, facet, kernel, share, depth, image = (np.concatenate(each) for each in parts)
         order = np.lexsort((depth, cell, facet))
         return cls(
             cell=cell[order].astype(np.int64),
             facet=facet[order].astype(np.int64),
             kernel=kernel[order],
-            weight=weight[order],
+            share=share[order],
+            weight=share[order] * ~above[cell[order].astype(np.int64)],
             distance=depth[order],
             shift=images[image[order].astype(np.int64)],
             cells=len(cells),
@@ -242,7 +249,8 @@ class Pairs:
             size[:, None] > 0, mean / np.where(size > 0, size, 1)[:, None], self.normal
         )
         facing = (area[self.cell] * normal[self.facet]).sum(axis=1)
-        return replace(self, normal=normal, weight=self.kernel * np.maximum(facing, 0))
+        share = self.kernel * np.maximum(facing, 0)
+        return replace(self, normal=normal, share=share, weight=share * (self.weight > 0))
 
     def to_facets(self, values: Floats) -> Floats:
         """The sum over the cells of each facet of values (m,)."""
@@ -265,9 +273,9 @@ class Pairs:
         nearest: int64 (n,), the facet of each cell that has none in reach.
         """
         areas = self.facets.areas
-        total = np.bincount(self.cell, areas[self.facet] * self.weight, self.cells)
+        total = np.bincount(self.cell, areas[self.facet] * self.share, self.cells)
         alone = np.flatnonzero(total == 0)
-        part = self.weight / total[self.cell]
+        part = self.share / total[self.cell]
         pieces = [self.to_facets(part * f[self.cell]) for f in forces.T]
         lost = [np.bincount(nearest[alone], f[alone], areas.size) for f in forces.T]
         return np.stack(pieces, 1) + np.stack(lost, 1) / areas[:, None]
@@ -303,8 +311,10 @@ def _near(cells: Floats, centres: Floats) -> Iterator[tuple[Ints, Ints]]:
             inside = np.flatnonzero(((at >= 0) & (at < size)).all(axis=1))
             wanted = _keys(at[inside], size)
             first = np.searchsorted(keys, wanted)
-            hit = np.flatnonzero(keys[np.minimum(first, keys.size - 1)] == wanted)
-            yield order[first[hit] % keys.size], mine[inside[hit]]
+            count = np.searchsorted(keys, wanted, "right") - first
+            for n in range(count.max(initial=0)):
+                hit = np.flatnonzero(count > n)
+                yield order[first[hit] + n], mine[inside[hit]]
 
 
 def _keys(places: Ints, size: Ints) -> Ints:

@@ -12,28 +12,35 @@ from mpilbm.outputs import Context, facets
 from mpilbm.outputs.facet_files import FIELDS, FacetFiles
 from mpilbm.outputs.facets import Floats, Ints, Pairs, nearest_facets
 from mpilbm.outputs.images.vtkhdf import Arrays, Shapes, topology
+from mpilbm.outputs.paired_samples import PairedSamples
 from mpilbm.parallel import on_root
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.lattices import AXES
 from mpilbm.solids.entry_list import EntryList
 from mpilbm.solids.shapes.mesh import Mesh
-from mpilbm.solids.solid_cells import coordinates
+from mpilbm.solids.solid_cells import centres
 from mpilbm.solver.momentum_exchange import ByCell
+
+HALF_WAY = 0.5  # cells from the wall
 
 
 class LinkedCells(NamedTuple):
     """n cells of a body each, in the order of MomentumExchange.measured.
 
     body   int64 (n,), the number of the body
-    place  int64 (n, D), the cell in the box
-    area   float64 (n, D), the sum of 2 w_i c_i / cs2 over its links, into the fluid
+    place  float64 (n, D), the centre of the cell in the box; of a cell in a layer above the wall,
+           see solids/wall_layer.py, the point half a cell above the wall below it
+    area   float64 (n, D), the sum of 2 w_i c_i / cs2 over its links, into the fluid; in a layer
+           that of the wall below
     faces  bool (n, 2 D), whether links along +x, -x, +y, … come from the body
+    above  bool (n,), whether the cell is in a layer
     """
 
     body: Ints
-    place: Ints
+    place: Floats
     area: Floats
     faces: np.ndarray
+    above: np.ndarray
 
 
 def linked_cells(case: Any, slab: Slab, lists: tuple[EntryList, ...]) -> LinkedCells:
@@ -41,15 +48,19 @@ def linked_cells(case: Any, slab: Slab, lists: tuple[EntryList, ...]) -> LinkedC
     lattice, D = case.lattice, case.dimensions
     area = 2 * np.array(lattice.w, float)[:, None] * np.array(lattice.c) / float(lattice.cs2)
     none = np.zeros((0, D))
-    found = [
-        LinkedCells(none[:, 0].astype(int), none.astype(int), none, np.zeros((0, 2 * D), bool))
-    ]
+    flags = np.zeros((0, 2 * D), bool)
+    found = [LinkedCells(none[:, 0].astype(int), none, none, flags, flags[:, 0])]
     for each in lists:
         flags = (each.links & (each.blocked | each.cut)).moving().flags()[:, : lattice.Q]
-        place = coordinates(case, slab, each.cells).T
+        place = centres(case, slab, each.cells)
         body = np.array([-1 if owner.body is None else owner.body for owner in each.owners])
         areas = lattice.volume * summed(flags, area)
-        found.append(LinkedCells(body[each.member], place, areas, flags[:, _along_axes(lattice)]))
+        if each.layer:
+            place = place - (each.layer.height - HALF_WAY)[:, None] * each.layer.normal
+            areas = each.layer.area[:, None] * each.layer.normal
+        above = np.full(each.cells.size, each.layer is not None)
+        faces = flags[:, _along_axes(lattice)]
+        found.append(LinkedCells(body[each.member], place, areas, faces, above))
     return LinkedCells(*(np.concatenate(part) for part in zip(*found, strict=True)))
 
 
@@ -105,10 +116,9 @@ class LinkedSurfaceWriter:
         self.context, self.case = context, context.case
         self.on_mesh, self.fields = on_mesh, tuple(dict.fromkeys(fields))
         self._files, self._open = FacetFiles(context, stem), False
-        self._before: tuple[int, ByCell] | None = None  # a step, and the sums of the step after it
         exchanged = context.solver.exchanged.links if context.solver.exchanged else None
         assert exchanged is not None, "the case needs forces over links, see Output.bodies"
-        self.exchanged = exchanged
+        self._samples = PairedSamples(context.solver, exchanged.start_by_cell)
         parts = context.comm.gather(linked_cells(self.case, context.slab, exchanged.measured))
         self.of_bodies: list[OfBody] = []
         self.datasets: Arrays = {}
@@ -131,7 +141,7 @@ class LinkedSurfaceWriter:
         self.datasets["CellData/normal"] = np.concatenate(normals)
 
     def _of_body(self, number: int, mine: np.ndarray, cells: LinkedCells) -> OfBody:
-        domain, places = self.case.domain, cells.place[mine] + 0.5
+        domain, places = self.case.domain, cells.place[mine]
         shape = self.case.bodies[number].shape
         mesh = shape if self.on_mesh[number] else None
         if isinstance(mesh, Mesh):
@@ -142,7 +152,7 @@ class LinkedSurfaceWriter:
         along = zip(domain.size, domain.periodic, strict=False)
         shifts = [(-n, 0, n) if wraps else (0,) for n, wraps in along]
         images = np.array(list(product(*shifts)), float)
-        pairs = Pairs.find(places, cells.area[mine], found, images)
+        pairs = Pairs.find(places, cells.area[mine], found, images, cells.above[mine])
         pairs = pairs if mesh else pairs.smoothed(cells.area[mine])
         nearest = nearest_facets(places, pairs, images)
         return OfBody(number, mine, pairs, nearest, self._boxes(number, pairs, mesh is None))
@@ -163,20 +173,19 @@ class LinkedSurfaceWriter:
 
     def prepare(self, step: int) -> None:
         """Sample the step before one at which a file is written."""
-        self._before = step, self.exchanged.start_by_cell()()
+        self._samples.take()
 
     def write(self, step: int) -> None:
         """Enqueue the sums of this step; the file is written when they are known. Collective."""
         if self._open:  # keep the sums of one step only
             self.context.samples.settle()
-        before, self._before = self._before, None
-        samples = [before[1]] if before and before[0] == step - 1 else []
-        self._open, known = True, self.exchanged.start_by_cell()
-        self.context.samples.add(partial(self._complete, step, samples, known))
+        self._open = True
+        self.context.samples.add(partial(self._complete, step, self._samples.around()))
 
-    def _complete(self, step: int, samples: list[ByCell], known: Callable[[], ByCell]) -> None:
+    def _complete(self, step: int, samples: list[Callable[[], ByCell]]) -> None:
         """Gather the means of the sums of all ranks, and begin the file; collective."""
-        means = ByCell(*(np.mean(each, axis=0) for each in zip(*samples, known(), strict=True)))
+        found = [sample() for sample in samples]
+        means = ByCell(*(np.mean(each, axis=0) for each in zip(*found, strict=True)))
         self._open, parts = False, self.context.comm.gather(means)
         shapes = self._shapes() if parts is not None else {}
         self._files.write(step, shapes, partial(self._all_values, parts or []))

@@ -63,11 +63,11 @@ class Surface(Scheduled):
     free: ClassVar[tuple[str, ...]] = ("fields",)
 
     def moving(self, case: Case) -> tuple[int, ...]:
-        """Those of the named bodies, or of all, that move."""
+        """The numbers of the bodies that move, among the named ones or all."""
         return tuple(k for k in chosen_bodies(case, self.body) if k in moving(case))
 
     def bodies(self, case: Case) -> tuple[int, ...]:
-        """Those of the named bodies, or of all, that are at rest: their values are forces."""
+        """The numbers of the bodies at rest, which have forces, among the named ones or all."""
         return tuple(k for k in chosen_bodies(case, self.body) if k not in moving(case))
 
     def ahead(self, case: Case) -> bool:
@@ -136,7 +136,7 @@ class Surface(Scheduled):
         return times * each * sum(_faces(case, number) for number in bodies)
 
     def kernels(self, case: Case) -> tuple[str, ...]:
-        """That of the pressure in cells near bodies that move."""
+        """The kernel of the pressure in cells near bodies that move."""
         return point_roles(case, (FIELD,)) if self.moving(case) else ()
 
     def device_bytes(self, case: Case, planes: int) -> int:

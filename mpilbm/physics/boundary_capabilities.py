@@ -65,6 +65,11 @@ CORNER_FALLBACK = (
     "slope of a mask or of voxels: there it acts as bounce_back"
 )
 
+LAYER_FALLBACK = (
+    "cells of curved walls have less than three cells of fluid above them: there most of the "
+    "friction is lost"
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Capabilities:
@@ -77,12 +82,16 @@ class Capabilities:
     inward        number of cells that it reads inwards along the normal (`cell.inward`): 0, 1 or 2
     samples       largest number of cells from a cell next to a body to the one whose velocity it
                   reads, along the normal of the wall (`cell.surface`); None: it reads none
+    layer         it acts in fluid cells above the walls of a body (`cell.layer`)
     per_link      data that it reads for each link; None: no data
     beyond        the medium beyond its faces
     reads         the fluid data that it reads
     returns       each incoming population is the outgoing one of the same link, plus the motion of
                   the wall or terms with given values; kernels may then replace `incoming` by this
     in_cells      it acts in the cells of the body by their solid shares, instead of on links
+    weight        with `in_cells`: the name that `collided` gives to `cell.let` for a value that is
+                  0 in cells without a share, which make the outgoing populations those of the
+                  fluid; kernels may leave it out there. None: there is no such value
     drifts        without a given density the mass may grow without bound
     fails_from    smallest grid Reynolds number u/nu at which measured flows failed with this
                   boundary as inlet or outlet, but were stable with `equilibrium`; None: not
@@ -95,11 +104,13 @@ class Capabilities:
     conserves: bool = True
     inward: int = 0
     samples: int | None = None
+    layer: bool = False
     per_link: PerLink | None = None
     beyond: Beyond = Beyond.WALL
     reads: Reads = Reads.CELL
     returns: bool = False
     in_cells: bool = False
+    weight: str | None = None
     drifts: bool = False
     fails_from: float | None = None
 
@@ -118,7 +129,7 @@ class Capabilities:
         """Sentences for the user: the substitutes for cells or values that are missing."""
         of_links = self.per_link.fallbacks if self.per_link else ()
         inward = (INWARD_FALLBACK,) * bool(self.inward or self.samples)
-        return inward + (CORNER_FALLBACK,) * (self.samples is not None) + of_links
+        return inward + (CORNER_FALLBACK, LAYER_FALLBACK) * (self.samples is not None) + of_links
 
     @property
     def uses_distance(self) -> bool:

@@ -11,6 +11,7 @@ from threading import Timer
 from typing import TYPE_CHECKING, Self
 
 from mpilbm.core.machine import terminal
+from mpilbm.core.units import duration
 from mpilbm.parallel import Communicator
 from mpilbm.solver.step_times import Clock
 
@@ -107,8 +108,8 @@ class Progress:
             return text
         text += f"  {self.cells * done / seconds / 1e9:.3g} GLUPS"
         if todo:
-            return text + f"  {_duration((seconds + self.clock.outputs) / done * todo)} left"
-        return text + f"  {_duration(seconds + self.clock.outputs)}"
+            return text + f"  {duration((seconds + self.clock.outputs) / done * todo)} left"
+        return text + f"  {duration(seconds + self.clock.outputs)}"
 
 
 def _live_line() -> "Live | None":
@@ -125,9 +126,3 @@ def _live_line() -> "Live | None":
     live = Live("", auto_refresh=False, console=console)
     live.start()
     return live
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

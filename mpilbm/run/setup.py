@@ -1,7 +1,7 @@
 """The set-up of a simulation: device, geometry, kernels and the solver of this rank's slab."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,16 +10,14 @@ from mpilbm.backends import Backend, Device
 from mpilbm.case.case import Case
 from mpilbm.case.velocity_bounds import require_forces
 from mpilbm.codegen.program import POINTS
-from mpilbm.core.registry import make
+from mpilbm.layouts import Layout
 from mpilbm.parallel import Communicator, on_root, together
 from mpilbm.parallel.ranks import local_rank
 from mpilbm.parallel.slabs import Slab
-from mpilbm.run.preflight import layout_choice
-from mpilbm.run.preflight.expected_speed import COPIED, Estimate, links_to_bodies
+from mpilbm.run.preflight import expected_speed, layout_choice
 from mpilbm.run.progress import Say
 from mpilbm.run.steady import CHECK_EVERY
-from mpilbm.solids import build, diagnose, geometry_findings, plane_costs
-from mpilbm.solids.entry_list import EntryList
+from mpilbm.solids import Ints, build, diagnose, geometry_findings, plane_costs
 from mpilbm.solids.masks import require_masks
 from mpilbm.solver import memory_plan
 from mpilbm.solver.solver import Solver
@@ -30,42 +28,29 @@ Look = Callable[[Case, list[diagnose.Diagnosis] | None], None]
 def build_solver(
     case: Case,
     comm: Communicator,
+    say: Say,
     look: Look | None = None,
     restarts: bool = False,
-    say: Say | None = None,
 ) -> tuple[Solver, dict[str, Any]]:
     """The solver of this rank's slab, and facts for the summary; collective.
 
-    `look(case, parts)` is called on all ranks with the diagnoses of all slabs, None on all ranks
-    but rank 0. `restarts`: whether a state is going to be imported. `say` gets lines for the user;
-    by default they are printed. Raises CaseError if the case does not fit the device or its
-    geometry is invalid.
+    `say` gets lines for the user. `look(case, parts)` is called on all ranks with the diagnoses of
+    all slabs, None on all ranks but rank 0. `restarts`: whether a state is going to be imported.
+    Raises CaseError if the case does not fit the device or its geometry is invalid.
     """
-    say = say or Say(comm)
-    slabs = plane_costs.slabs(case, comm.size)
     with say.during("opening the device"):
-        backend, device = open_device(case.backend, comm)
-    place = local_rank(comm)
+        backend, device, place, warnings = open_device(case.backend, comm)
     room = min(comm.allgather(device.share or device.memory()[0] // device.sharing))
-    largest = max(slabs, key=lambda slab: slab.planes)
-    case, why_layout = _with_chosen_layout(case, comm, device, largest, room)
-    slab = slabs[comm.rank]
-    together(comm, _require, case, device, slab)
-    if comm.size > 1 and case.bodies:  # slabs of equal cost, to which each rank adds its planes
-        costs = comm.allgather(together(comm, plane_costs.plane_costs, case, slab.begin, slab.end))
-        slab = plane_costs.slabs(case, comm.size, np.concatenate(costs))[comm.rank]
+    sweeps = all(comm.allgather(device.sweeps))
+    layout, why_layout = on_root(comm, _layout, case, device.kind, comm.size, room, sweeps)
+    case = case.model_copy(update={"layout": layout})
+    costs = comm.allgather(together(comm, _costs, case, device, comm.rank, comm.size))
+    joined = None if costs[0] is None else np.concatenate(costs)
+    slab = plane_costs.slabs(case, comm.size, joined)[comm.rank]
 
-    diagnosed: list[diagnose.Diagnosis] = []
-
-    def diagnosing(*arguments: Any) -> None:
-        diagnosed.append(diagnose.find(*arguments))
-
-    on_host = device, case, slab, place[1]
-    together(comm, memory_plan.require_host, *on_host)
     with say.during("finding the solid cells and the links to walls"):
-        geometry = together(comm, build.build, case, slab, diagnosing)
-    together(comm, memory_plan.require_host, *on_host, geometry.lists, geometry.around)
-    cells, parts = sum(comm.allgather(int(geometry.fluid_cells.sum()))), comm.gather(diagnosed[0])
+        geometry, own = together(comm, _geometry, case, slab, device, place[1])
+    cells, parts = sum(comm.allgather(int(geometry.fluid_cells.sum()))), comm.gather(own)
     on_root(comm, _require_geometry, case, cells, parts)
     if look:
         look(case, parts)
@@ -80,8 +65,7 @@ def build_solver(
         with say.during(f"compiling the kernels with {device.compiler}"):
             together(comm, lambda mine: mine and device.compile(program, roles), mine)
     halo, why = case.halo.resolve(comm, device)
-    shared = backends.shared_devices(comm.allgather(device.identity))
-    for warning in (*shared, *dict.fromkeys(filter(None, comm.allgather(device.warning)))):
+    for warning in warnings:
         say(f"warning: {warning}")
     with say.during("connecting the ranks"):
         exchanger = halo.open(slab, comm, device)
@@ -97,48 +81,32 @@ def build_solver(
         "compiler": device.compiler,
         "layout": case.layout.name,
         "layout_why": why_layout,
-        "expected_glups": _expected(case, device, cells, geometry.lists, comm),
+        "expected_glups": expected_speed.of_run(case, device, cells, geometry.lists, comm),
         "bytes_per_update": solver.bytes_per_update,
         "halo": {"name": halo.name, "why": why},
     }
     return solver, facts
 
 
-def _with_chosen_layout(
-    case: Case, comm: Communicator, device: Device, largest: Slab, room: float
-) -> tuple[Case, str]:
-    """The case with the layout of the run, and the reason. Collective."""
-    sweeps = all(comm.allgather(device.sweeps))
+def _layout(case: Case, device: str, ranks: int, room: float, sweeps: bool) -> tuple[Layout, str]:
+    """The layout of the run, and the reason, see layout_choice.choose.
 
-    def chosen() -> tuple[dict[str, Any], str]:  # as a table: classes of users may not be pickled
-        layout, why = layout_choice.choose(case, device.kind, largest, room, sweeps)
-        return layout.model_dump(), why
-
-    table, why = on_root(comm, chosen)
-    return layout_choice.with_layout(case, make("layouts", table)), why
+    CaseError for a damaged mask: no rank opens a mask before rank 0 has verified all of them.
+    """
+    chosen = layout_choice.choose(case, device, ranks, room, sweeps)
+    require_masks(case)
+    return chosen
 
 
-def _expected(
-    case: Case, device: Device, fluid: int, lists: Sequence[EntryList], comm: Communicator
-) -> float | None:
-    """The expected GLUPS of all ranks on NVIDIA GPUs; on other devices None. Collective."""
-    if device.kind != "cuda":
-        return None
+def _costs(case: Case, device: Device, rank: int, ranks: int) -> Ints | None:
+    """The costs of the planes of a rank while slabs are of equal size; None if all are equal.
 
-    def of_slab() -> tuple[float, int]:
-        return device.copy_bandwidth(most=COPIED), links_to_bodies(case, lists)
-
-    own = together(comm, of_slab)
-    copies, links = zip(*comm.allgather(own), strict=True)
-    return Estimate(sum(copies), fluid, sum(links)).glups(case)
-
-
-def _require(case: Case, device: Device, slab: Slab) -> None:
-    """CaseError if a slab does not fit the device, or a force field or a mask cannot be used."""
+    CaseError if such a slab does not fit the device, or a force field cannot be used.
+    """
+    slab = plane_costs.slabs(case, ranks)[rank]
     memory_plan.require(device, case, slab)
     require_forces(case, slab.begin, slab.end)
-    if slab.rank == 0:
-        require_masks(case)
+    return plane_costs.plane_costs(case, slab.begin, slab.end) if ranks > 1 else None
 
 
 def _require_geometry(case: Case, cells: int, parts: list[diagnose.Diagnosis]) -> None:
@@ -147,10 +115,49 @@ def _require_geometry(case: Case, cells: int, parts: list[diagnose.Diagnosis]) -
     geometry_findings.refuse(case, parts)
 
 
-def open_device(backend: Backend, comm: Communicator) -> tuple[Backend, Device]:
-    """The backend on which all ranks agree, and the device of this rank."""
-    backend = backends.agreed(comm, together(comm, backend.resolve))
-    device = together(comm, backend.open, *local_rank(comm))
-    users = backends.users(comm.allgather(device.identity), comm.rank)
+def _geometry(
+    case: Case, slab: Slab, device: Device, ranks: int
+) -> tuple[build.Geometry, diagnose.Diagnosis]:
+    """The geometry of a slab, and what is suspicious in it.
+
+    CaseError if it does not fit the memory of the host, which `ranks` ranks share.
+    """
+    memory_plan.require_host(device, case, slab, ranks)
+    found: list[diagnose.Diagnosis] = []
+    geometry = build.build(case, slab, lambda *seen: found.append(diagnose.find(*seen)))
+    memory_plan.require_host(device, case, slab, ranks, geometry.lists, geometry.around)
+    return geometry, found[0]
+
+
+class Opened(NamedTuple):
+    """The device of a rank.
+
+    place     see local_rank
+    warnings  of the devices of all ranks, for the user
+    """
+
+    backend: Backend
+    device: Device
+    place: tuple[int, int]
+    warnings: list[str]
+
+
+def open_device(backend: Backend, comm: Communicator) -> Opened:
+    """Open the device of this rank, of the kind that all ranks have. Collective.
+
+    Raises CaseError on all ranks if they found different kinds, or one cannot be opened.
+    """
+    place = local_rank(comm)
+
+    def opened() -> tuple[Backend, Device]:
+        found = backend.resolve()
+        return found, found.open(*place)
+
+    backend, device = together(comm, opened)
+    every = comm.allgather((backend.name, device.identity, device.warning))
+    kinds, identities, own = zip(*every, strict=True)
+    users = backends.users(identities, comm.rank)
+    backends.require_alike(kinds)
+    warnings = [*backends.shared_devices(identities), *dict.fromkeys(filter(None, own))]
     together(comm, device.divide, users or device.sharing)
-    return backend, device
+    return Opened(backend, device, place, warnings)

@@ -17,7 +17,6 @@ from mpilbm.run.preflight.inspection import inspect
 from mpilbm.run.progress import Say
 from mpilbm.run.setup import build_solver
 from mpilbm.solids import diagnose, geometry_findings
-from mpilbm.solver.scalar_bounds import of_box
 from mpilbm.solver.step_times import Clock
 from mpilbm.storage.directory import RunDirectory, existing
 from mpilbm.storage.file_system import spread
@@ -51,21 +50,11 @@ def start(request: Request, stack: ExitStack) -> Started:
 
     Raises CaseError, CommandError or UsageError before anything is written.
     """
-    case, comm, directory, restart, overwrite, clock, say = request
+    case, comm, directory, say = request.case, request.comm, request.directory, request.say
     folder = None if directory is None else RunDirectory(directory)
-    if restart is not None:
-        require_path("Simulation: restart", restart)
-    if restart == "auto" and folder is None:
-        raise UsageError(
-            'Simulation: restart = "auto" takes the newest checkpoint of an output folder; '
-            "give directory, or the path of a checkpoint"
-        )
     if folder is not None:
         stack.callback(folder.release)
-        for note in on_root(comm, folder.claim, case, restart, overwrite):
-            say(note)
-    where = directory or Path()
-    checkpoints = on_root(comm, _checkpoints, case, restart, where)
+    checkpoints = on_root(comm, _claim, folder, request)
     findings: list[Finding] = []
 
     def look(case: Case, parts: list[diagnose.Diagnosis] | None) -> None:
@@ -74,7 +63,7 @@ def start(request: Request, stack: ExitStack) -> Started:
         for each in findings:
             say(each.line)
 
-    solver, facts = build_solver(case, comm, look, bool(checkpoints), say)
+    solver, facts = build_solver(case, comm, say, look, bool(checkpoints))
     stack.enter_context(solver.exchanger)
     say(_set_up(facts))
     if directory is not None and (striping := on_root(comm, spread, directory, comm.size)):
@@ -88,26 +77,23 @@ def start(request: Request, stack: ExitStack) -> Started:
             last = f"run.steps = {case.run.steps} counts from step 0"
             say(f"nothing is left to do: {last}; raise it")
     else:
-        if restart:
+        if request.restart:
             say("there is no checkpoint yet: starting from step 0")
         with say.during("setting the initial state"):
             together(comm, solver.fill)
             solver.settle()
-    bounds = together(comm, solver.own_bounds)
-    solver.watch(of_box(solver.case, comm.allgather(bounds)))
-    if folder is not None:
-        for note in on_root(comm, _set_aside, folder, step, restart == "auto"):
-            say(note)
+    on_root(comm, _set_aside, folder, step, request)
+    solver.watch(comm.allgather(together(comm, solver.own_bounds)))
     context = Context(
         case=solver.case,
         slab=solver.slab,
         slabs=tuple(comm.allgather(solver.slab)),
         comm=comm,
         solver=solver,
-        directory=where,
+        directory=directory or Path(),
         keeps_files=folder is not None,
         first_step=step,
-        clock=clock,
+        clock=request.clock,
         checkpoint=path,
         say=say,
         findings=findings,
@@ -115,9 +101,24 @@ def start(request: Request, stack: ExitStack) -> Started:
     return Started(context, facts, folder)
 
 
-def _checkpoints(case: Case, restart: Path | str | None, directory: Path) -> list[Path]:
-    """The checkpoints to try; without any, CaseError if files of the initial state are missing."""
-    found = [] if restart is None else candidates(restart, directory)
+def _claim(folder: RunDirectory | None, request: Request) -> list[Path]:
+    """Lock the folder; the checkpoints to try.
+
+    CaseError if there are none, and files of the initial state are missing; UsageError for a
+    `restart` that names no file.
+    """
+    case, restart = request.case, request.restart
+    if restart is not None:
+        require_path("Simulation: restart", restart)
+    if restart == "auto" and folder is None:
+        raise UsageError(
+            'Simulation: restart = "auto" takes the newest checkpoint of an output folder; '
+            "give directory, or the path of a checkpoint"
+        )
+    if folder is not None:
+        for note in folder.claim(case, restart, request.overwrite):
+            request.say(note)
+    found = [] if restart is None else candidates(restart, request.directory or Path())
     for fluid in case.fluids if not found else ():
         fluid.initial.require()
     return found
@@ -142,12 +143,15 @@ def _findings(case: Case, parts: list[diagnose.Diagnosis] | None, initial: bool)
     return in_order(inspect(case, parts or [], ranges) + idle)
 
 
-def _set_aside(folder: RunDirectory, first: int, automatic: bool) -> list[str]:
-    """Set files of an earlier run aside; warnings of checkpoints that a restart would prefer.
+def _set_aside(folder: RunDirectory | None, first: int, request: Request) -> None:
+    """Set files of an earlier run aside; warn of checkpoints that a restart would prefer.
 
-    `automatic`: `load` has warned of later checkpoints, which are damaged.
+    Of those that are later than the one of `restart = "auto"`, `load` has warned: they are damaged.
     """
+    if folder is None:
+        return
     folder.set_aside()
-    later = [] if automatic else [path for step, path in existing(folder.path) if step > first]
-    text = "warning: {} is later than this start; --restart auto would use it"
-    return [text.format(path) for path in later]
+    for step, path in existing(folder.path) if request.restart != "auto" else ():
+        if step > first:
+            text = "is later than this start; --restart auto would use it"
+            request.say(f"warning: {path} {text}")

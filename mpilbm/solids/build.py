@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.core.errors import CaseError
-from mpilbm.model.case import BoundedLattice, Case
+from mpilbm.model.case import Case
 from mpilbm.model.findings import SERIOUS
 from mpilbm.parallel.slabs import Slab, split
 from mpilbm.physics.boundaries import in_cells
 from mpilbm.solids import Flags, Ints
-from mpilbm.solids.entry_list import EntryList, entry_lists
+from mpilbm.solids.entry_list import EntryList
+from mpilbm.solids.layer_lists import all_lists, with_layers
 from mpilbm.solids.missing_links import owned_links
 from mpilbm.solids.plane_costs import require_planes
 from mpilbm.solids.shapes import Flow
@@ -27,7 +28,6 @@ from mpilbm.solids.shares import Shares
 from mpilbm.solids.solid_cells import (
     CELLS,
     cells_of_bodies,
-    fluid_planes,
     neighbour_flags,
     padded_ids,
     solids,
@@ -109,25 +109,18 @@ def build(case: Case, slab: Slab, look: Look | None = None) -> Geometry:
     overlaps: Overlaps = {}
     ids = padded_ids(case, slab, overlaps)
     solid = ids[1:-1]
-    lists = _lists(case, slab, ids)
+    lists = all_lists(case, slab, ids)
     if look:
         look(case, slab, ids, lists, overlaps)
     fluid, flags = _fluid_cells(solid), partial(neighbour_flags, case, slab, ids)
     of_scalars = []
     for k in range(len(case.scalars)):
-        of_scalars.append(_lists(case.of_scalar(k), slab, ids))
+        of_scalars.append(all_lists(case.of_scalar(k), slab, ids))
     around = surroundings(case, slab, fluid)
     shares = Shares.find(case, slab, solid) if in_cells(case) else None
     return Geometry(
         solid, lists, fluid, flags, **around, of_scalars=tuple(of_scalars), shares=shares
     )
-
-
-def _lists(case: BoundedLattice, slab: Slab, ids: NDArray[Any]) -> tuple[EntryList, ...]:
-    """The boundary entries of a slab; bodies without a surface of their own have none."""
-    there = solids(case, ids)
-    owned = owned_links(case, slab, there)
-    return entry_lists(case, slab, fluid_planes(case, slab, there), owned)
 
 
 def survey(case: Case, planes_at_a_time: int | None = None, look: Look | None = None) -> Survey:
@@ -155,8 +148,7 @@ def survey(case: Case, planes_at_a_time: int | None = None, look: Look | None = 
         for owner, count in zip(ownership.owners, counts.tolist(), strict=True):
             links[owner.boundary.where[0] if owner.body is None else owner.body] += count
         if look:
-            lists = entry_lists(case, slab, fluid_planes(case, slab, there), ownership)
-            look(case, slab, ids, lists, shared)
+            look(case, slab, ids, with_layers(case, slab, there, ownership), shared)
         entries.append(np.bincount(ownership.cells // (rows * nx), minlength=slab.planes))
         fluid.append(_fluid_cells(ids[1:-1]))
         solid_cells += cells_of_bodies(case, slab, ids[1:-1])

@@ -27,6 +27,7 @@ from mpilbm.solids.moving_walls import MovingLinks, WallMotion
 from mpilbm.solids.owners import Owner, Ownership, Why
 from mpilbm.solids.solid_cells import centres, values_from_file
 from mpilbm.solids.wall_distance import FluidPlane, LinkData, link_data, links_of
+from mpilbm.solids.wall_layer import WallLayer
 from mpilbm.solids.wall_samples import WallSamples, wall_samples
 
 
@@ -86,6 +87,7 @@ class EntryList:
     inward     the cells for each step inwards that the boundary reads
     per_link   the data per link that the boundary reads
     samples    the walls at the entries, and the cells sampled there, if it reads them
+    layer      the walls below the entries, if it reads them
     motion     the motion of walls at its cells, if walls move and the boundary reads it
     fallbacks  {sentence of Capabilities.fallbacks: number of occurrences}
     writes     how the incoming populations are written
@@ -104,6 +106,7 @@ class EntryList:
     inward: tuple[InwardCells, ...] = ()
     per_link: LinkData | None = None
     samples: WallSamples | None = None
+    layer: WallLayer | None = None
     motion: WallMotion | None = None
     fallbacks: dict[str, int] = field(default_factory=dict)
     writes: Writes = Writes.STAGED
@@ -147,6 +150,7 @@ class EntryList:
             inward=tuple(InwardCells(at.cells[mine], at.blocked[mine]) for at in self.inward),
             per_link=self.per_link and self.per_link.only(self.links.of_cells(mine)),
             samples=self.samples and self.samples.only(mine),
+            layer=self.layer and self.layer.only(mine),
             motion=self.motion and self.motion.only(mine),
         )
 
@@ -187,6 +191,10 @@ class EntryList:
             self._evaluate(self.given.places, rows, t)
         return rows
 
+    def at_start(self, case: BoundedLattice) -> "EntryList":
+        """The list with the values of `given` at t = 0."""
+        return replace(self, given=replace(self.given, rows=self.rows(case.domain.size, 0)))
+
     def _evaluate(self, places: Floats, rows: Floats, t: float) -> None:
         """Set the columns of values that functions compute at the cells."""
         for number, boundary in enumerate(self.boundaries):
@@ -223,12 +231,6 @@ def _entries(
     mine = slice(None) if belongs.all() else np.flatnonzero(belongs)
     cells, member = ownership.cells[mine], row_of[ownership.owner[mine]]
     inward, fallbacks = inward_cells(case.lattice, slab, fluid, cells, boundary)
-    varying = _of_cells(case, slab, cells, owners, member)
-    values = (value for owner in owners for value in owner.boundary.values().values())
-    by_function = any(isinstance(value, PointValue) for value in values)
-    places = centres(case, slab, cells) if by_function else None
-    varies = varying or places is not None
-    row = np.arange(cells.size, dtype=np.int32) if varies else member
     links, blocked = ownership.supplied[mine], ownership.blocked(cells)
     data, per_link = None, boundary.capabilities.per_link
     if per_link:
@@ -247,7 +249,7 @@ def _entries(
         missing = ownership.missing[mine]
         samples = wall_samples(case, slab, fluid, cells, missing, steps, shapes, sheets)
         fallbacks |= samples.fallbacks
-    each = EntryList(
+    return EntryList(
         structure=boundary.structure(),
         owners=owners,
         cells=cells,
@@ -256,13 +258,29 @@ def _entries(
         cut=ownership.cut[mine],
         blocked=blocked,
         meeting=ownership.meeting[mine],
-        given=GivenValues(np.empty(0), row, varying, places),
+        given=given_values(case, slab, cells, owners, member),
         inward=tuple(InwardCells(there, ownership.blocked(there)) for there in inward),
         per_link=data,
         samples=samples,
         fallbacks=fallbacks,
-    )
-    return replace(each, given=replace(each.given, rows=each.rows(case.domain.size, 0)))
+    ).at_start(case)
+
+
+def given_values(
+    case: BoundedLattice,
+    slab: Slab,
+    cells: Ints,
+    owners: tuple[Owner, ...],
+    member: NDArray[np.int32],
+) -> GivenValues:
+    """Return the given numbers of entries, without their values, see EntryList.at_start."""
+    varying = _of_cells(case, slab, cells, owners, member)
+    values = (value for owner in owners for value in owner.boundary.values().values())
+    by_function = any(isinstance(value, PointValue) for value in values)
+    places = centres(case, slab, cells) if by_function else None
+    varies = varying or places is not None
+    row = np.arange(cells.size, dtype=np.int32) if varies else member
+    return GivenValues(np.empty(0), row, varying, places)
 
 
 def _groups(owners: tuple[Owner, ...]) -> list[tuple[Owner, ...]]:

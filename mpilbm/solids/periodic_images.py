@@ -206,7 +206,7 @@ class ShapeInBox:
         return found
 
     def _of_solids(self, points: Floats, step: Floats) -> Floats:
-        """As `distance`, without sheets."""
+        """The distances of links to solid bodies; sheets do not count."""
         end, q = points + step, np.ones(points.shape[1])
         ends = self._periodic[:, 0] & ~np.array(self.continues)
         beyond = self._periodic & ((end < 0) | (end >= self._size))

@@ -43,6 +43,7 @@ class WallSamples:
                cells; 0 where no wall is known, or walls meet
     inclined   bool (n,), whether the wall is that of a surface at an angle to the cells
     curved     bool (n,), whether an inclined wall is curved or ends within BESIDE cells
+    distance   float64 (n,), of the cell from the wall
     height     float64 (n,), of the centre of the sampled cell above the wall
     cells      int64 (n,), the sampled cells, numbered as in EntryList, including ghost planes
     fallbacks  {sentence: number of entries for which it applies}
@@ -51,6 +52,7 @@ class WallSamples:
     normal: Floats
     inclined: Flags
     curved: Flags
+    distance: Floats
     height: Floats
     cells: Ints
     fallbacks: dict[str, int]
@@ -64,8 +66,8 @@ class WallSamples:
     def only(self, mine: Any) -> "WallSamples":
         """The data of the entries with the numbers `mine`."""
         normal, inclined, curved = self.normal[mine], self.inclined[mine], self.curved[mine]
-        height, cells = self.height[mine], self.cells[mine]
-        return WallSamples(normal, inclined, curved, height, cells, self.fallbacks)
+        distance, height, cells = self.distance[mine], self.height[mine], self.cells[mine]
+        return WallSamples(normal, inclined, curved, distance, height, cells, self.fallbacks)
 
 
 def wall_samples(
@@ -97,23 +99,43 @@ def wall_samples(
         curved[other] = ~_plane_around(case, shape, foot.T, n[known].T)
         normal[other], distance[other] = n[known], np.maximum(d[known], NEAREST)
     normal[~(flat | inclined)] = 0
-    sampled, height = cells, distance.copy()
     usable = flat | inclined
     walls = int(np.count_nonzero(usable))
-    for k in range(1, steps + 1):
-        step = np.rint(k * normal).astype(np.int64)
-        there, found = _cells_at(case, slab, fluid, at + step)
-        usable &= found
-        for sheet in sheets:
-            mine = np.flatnonzero(usable)
-            along = (at[mine].T + 0.5, step[mine].T.astype(float))
-            usable[mine] &= np.isnan(sheet.first(*along))
-        sampled = np.where(usable, there, sampled)
-        height = np.where(usable, distance + (step * normal).sum(axis=1), height)
+    free = free_steps(case, slab, fluid, at, normal, steps, sheets) * usable
+    step = np.rint(free[:, None] * normal).astype(np.int64)
+    sampled = np.where(free > 0, _cells_at(case, slab, fluid, at + step)[0], cells)
+    height = distance + (step * normal).sum(axis=1)
+    usable &= free == steps
     nearer = walls - int(np.count_nonzero(usable))
     fallbacks = {INWARD_FALLBACK: nearer} if steps else {}
     fallbacks[CORNER_FALLBACK] = int(np.count_nonzero(~normal.any(axis=1) & _beside(case, links)))
-    return WallSamples(normal, inclined, curved, height, sampled, fallbacks)
+    return WallSamples(normal, inclined, curved, distance, height, sampled, fallbacks)
+
+
+def free_steps(
+    case: BoundedLattice,
+    slab: Slab,
+    fluid: FluidPlane,
+    at: Ints,
+    normal: Floats,
+    steps: int,
+    sheets: Sequence[Surface] = (),
+) -> Ints:
+    """How many of so many steps along normals lead from cells at (n, D) through fluid, (n,).
+
+    The k-th step leads to the cell closest to k n. Cells behind one that is not fluid, or behind
+    one of the sheets, do not count.
+    """
+    free, open_ahead = np.zeros(len(at), np.int64), np.ones(len(at), bool)
+    for k in range(1, steps + 1):
+        step = np.rint(k * normal).astype(np.int64)
+        open_ahead &= _cells_at(case, slab, fluid, at + step)[1]
+        for sheet in sheets:
+            mine = np.flatnonzero(open_ahead)
+            along = (at[mine].T + 0.5, step[mine].T.astype(float))
+            open_ahead[mine] &= np.isnan(sheet.first(*along))
+        free += open_ahead
+    return free
 
 
 def _beside(case: BoundedLattice, links: LinkSet) -> Flags:

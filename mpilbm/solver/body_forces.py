@@ -84,7 +84,7 @@ class CellForces(LinkSums):
         return cls(fluid, step_lists, geometry, bodies, found, member)
 
     def start(self) -> Callable[[], Floats]:
-        """As MomentumExchange.start, for these bodies; zeros in place of the parts of `split`."""
+        """Enqueue the sums of the next step, by `groups`; the parts of `split` are 0."""
         copy = self.start_groups()
 
         def padded() -> Floats:
@@ -148,7 +148,7 @@ class FreeForces:
         self.groups = np.array([[0, number]][: fluid.slab.rank == 0], np.int64).reshape(-1, 2)
 
     def start(self) -> Callable[[], Floats]:
-        """As MomentumExchange.start, for this body; collective."""
+        """Enqueue the force and torque of the next step, a row for this body; collective."""
         steps, free = self._clock.steps, self._moving.free
         assert free is not None, "this body moves freely"
         self._moving.begin_step(steps)
@@ -175,11 +175,10 @@ class BodyForces:
         moving: MovingBodies | None = None,
     ):
         weighed = fluid.case.needs.weighed
-        self._planes, self._bodies = fluid.slab.planes, len(weighed)
         at_rest = weighed_in_cells(fluid.case)
         moved = [k for k, b in enumerate(moving.bodies) if b.number in weighed] if moving else []
         given = fluid, step_lists, geometry
-        on_links = self._bodies > len(at_rest) + len(moved)
+        on_links = len(weighed) > len(at_rest) + len(moved)
         self.links = MomentumExchange(*given) if on_links else None
         parts = (self.links, CellForces.at_rest(*given) if at_rest else None)
         self._parts: list[MomentumExchange | CellForces | FreeForces] = [p for p in parts if p]
@@ -194,10 +193,3 @@ class BodyForces:
         """Enqueue the sums of the next step, see MomentumExchange.start; in the order of groups."""
         found = [part.start() for part in self._parts]
         return lambda: np.concatenate([copied() for copied in found])
-
-    def sample(self) -> Floats:
-        """The sums of all planes and bodies, float64 (planes, bodies, columns)."""
-        sums = self.start()()
-        found = np.zeros((self._planes, self._bodies, sums.shape[1]))
-        found[tuple(self.groups.T)] = sums
-        return found

@@ -222,7 +222,7 @@ class SlabContext:
         return self.kernels[name].bind(**self.arguments(name, **arguments))
 
     def bind_step(self, name: str, **arguments: Any) -> Launch:
-        """As `bind`, for a kernel of the time step: it receives the forces of each step."""
+        """Bind a kernel of the time step, which receives the forces of each step."""
         launch = self.bind(name, **arguments)
         self.forces.follow(launch, self.program.kernels[name])
         return launch

@@ -85,6 +85,8 @@ class ListArrays:
             arrays["surface"] = upload(entries.samples.rows.astype(fluid.program.compute))
             width = fluid.lattice.D + 1  # velocity and inertia
             arrays["near"] = self._velocities(name, entries.samples.cells, width)
+        if entries.layer is not None:
+            arrays["layer"] = upload(entries.layer.rows.astype(fluid.program.compute))
         for end, inward in zip(INWARD[1:], entries.inward, strict=False):
             if f"cells{end}" in wanted:
                 arrays[f"cells{end}"] = self.packed_cells(inward.cells)

@@ -274,8 +274,8 @@ def _rates(case: BoundedLattice, entries: EntryList) -> tuple[int, int, int]:
     given = value * entries.given.rows.shape[-1] * entries.given.vary  # else few rows
     started = staged or (entries.writes is Writes.MEASURED and data is not None)
     an_entry = ENTRY_BYTES + START_BYTES * started
-    if entries.samples is not None:  # the sampled cell, its velocity, the wall
-        cells += 8 + value * (2 * case.lattice.D + 4)
+    cells += (8 + value * (2 * case.lattice.D + 4)) * (entries.samples is not None)
+    cells += value * (case.lattice.D + 2) * (entries.layer is not None)
     return an_entry + cells + 8 * near + kept + given, a_link, a_wall
 
 

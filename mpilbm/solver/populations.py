@@ -117,7 +117,7 @@ class Populations(CurrentState):
         return self.context.bind(name + self.suffix, **(self.numbers() | arguments))
 
     def bind_step(self, name: str, **arguments: Any) -> Launch:
-        """As `bind`, for a kernel of the time step: see SlabContext.bind_step."""
+        """Bind a kernel of the time step, which receives the forces of each step."""
         return self.context.bind_step(name + self.suffix, **(self.numbers() | arguments))
 
     def current(self) -> dict[str, Array]:

@@ -1,6 +1,6 @@
 """The solver of one slab: its parts, and the time step."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from time import perf_counter
@@ -27,7 +27,7 @@ from mpilbm.solver.initialise import InitialState
 from mpilbm.solver.moving_bodies import MovingBodies
 from mpilbm.solver.passes import Pass, StepWork, collide_stream
 from mpilbm.solver.populations import Group, Populations
-from mpilbm.solver.scalar_bounds import Bounds, Range, own_bounds
+from mpilbm.solver.scalar_bounds import Bounds, Range, of_box, own_bounds
 from mpilbm.solver.scalar_transport import Transport
 from mpilbm.solver.step_times import StepTimes
 from mpilbm.solver.two_steps import GROUP, TwoSteps
@@ -336,10 +336,10 @@ class Solver:
         """The least and largest values of scalars on this slab, see solver/scalar_bounds.py."""
         return own_bounds(self.context, self.initial.ranges)
 
-    def watch(self, bounds: Mapping[str, Bounds]) -> None:
-        """Compare scalars with these bounds of the box from now on; before the first sums."""
-        self.bounds = dict(bounds)
-        self.diagnostics.watch({middle_name(n): each.middle for n, each in bounds.items()})
+    def watch(self, parts: Sequence[Mapping[str, Range | None]]) -> None:
+        """Compare scalars with these `own_bounds` of all slabs from now on; before first sums."""
+        self.bounds = of_box(self.case, parts)
+        self.diagnostics.watch({middle_name(n): each.middle for n, each in self.bounds.items()})
 
     def mass(self) -> np.ndarray:
         """The mass of each plane, float64 (planes,)."""

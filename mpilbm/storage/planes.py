@@ -75,7 +75,7 @@ class PlaneFiles:
         return kinds[self.writer](*self._of(name), describe, self._threads_write)
 
     def create_own(self, name: str, describe: Describe) -> "OwnFile":
-        """As `create`, if `in_threads`."""
+        """A file whose planes threads of their rank write; requires `in_threads`. Collective."""
         return OwnFile(*self._of(name), describe, self._threads_write)
 
     def _of(self, name: str) -> tuple[Path, Communicator, Sequence[Slab]]:

@@ -26,23 +26,10 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path))
 
 
-class Ranks:
-    """A communicator whose other ranks contribute given values."""
-
-    def __init__(self, *others):
-        self._others = others
-
-    def gather(self, own):
-        return [own, *self._others]
-
-    def bcast(self, value):
-        return value
-
-
 def test_ranks_agree():
-    assert backends.agreed(Ranks("cpu", "cpu"), Cpu()) == Cpu()
+    backends.require_alike(["cpu", "cpu", "cpu"])
     with pytest.raises(CaseError, match="cpu on ranks 0, 2; cuda on rank 1"):
-        backends.agreed(Ranks("cuda", "cpu"), Cpu())
+        backends.require_alike(["cpu", "cuda", "cpu"])
 
 
 def test_shared_devices():

@@ -20,14 +20,11 @@ class Pair:
     def __init__(self, identity):
         self._identity = identity
 
-    def gather(self, value):
-        return [value, value]
-
-    def bcast(self, value):
-        return value
-
     def allgather(self, value):
-        return [value, self._identity if isinstance(value, str) else value]
+        if value is None:  # no error
+            return [value, value]
+        name, _, warning = value
+        return [value, (name, self._identity, warning)]
 
 
 @pytest.fixture
@@ -53,14 +50,14 @@ def free(monkeypatch):
 
 
 def test_ranks_that_see_one_gpu_each_do_not_share_it(free):
-    _, device = setup.open_device(cuda.Cuda(), Pair("node GPU-b"))
+    device = setup.open_device(cuda.Cuda(), Pair("node GPU-b")).device
     assert device.sharing == 1
     device.require(95 * GIB, "the fields of a slab", first=True)
     device.require(95 * GIB, "the velocity field")
 
 
 def test_ranks_on_one_gpu_share_it(free):
-    _, device = setup.open_device(cuda.Cuda(), Pair("node GPU-a"))
+    device = setup.open_device(cuda.Cuda(), Pair("node GPU-a")).device
     assert device.sharing == 2
     with pytest.raises(CaseError, match=r"95 GiB.*139 GiB of 140 GiB free, shared by 2 ranks"):
         device.require(95 * GIB, "the fields of a slab", first=True)
@@ -68,7 +65,7 @@ def test_ranks_on_one_gpu_share_it(free):
 
 def test_the_share_of_a_rank_counts_before_it_allocates(free):
     """Whichever rank allocates first; later what is free is divided again."""
-    _, device = setup.open_device(cuda.Cuda(), Pair("node GPU-a"))
+    device = setup.open_device(cuda.Cuda(), Pair("node GPU-a")).device
     free[0] -= 60 * GIB  # the other rank's fields
     device.require(60 * GIB, "the fields of a slab", first=True)
     with pytest.raises(CaseError):
@@ -82,4 +79,4 @@ def test_ranks_on_cpus_share_the_memory_of_their_node(monkeypatch):
     from mpilbm.backends.cpu import Cpu
 
     monkeypatch.setattr(setup, "local_rank", lambda comm: (0, 2))
-    assert setup.open_device(Cpu(), Pair(""))[1].sharing == 2
+    assert setup.open_device(Cpu(), Pair("")).device.sharing == 2

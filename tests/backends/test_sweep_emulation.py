@@ -16,7 +16,9 @@ from support.slabs import Cluster
 
 from mpilbm.backends.cuda import tiles
 from mpilbm.backends.cuda.tiles import Tile
-from mpilbm.core.registry import names
+from mpilbm.core.registry import names, register
+from mpilbm.physics.boundaries.partially_saturated import PartiallySaturated
+from mpilbm.physics.boundary_capabilities import Capabilities
 
 pytestmark = pytest.mark.skipif(command() is None, reason="no C++ compiler")
 COLLISIONS = ("regularized", "recursive_regularized")
@@ -214,6 +216,27 @@ def test_bodies_that_act_in_cells(lattice, precision, closure):
     for name, values in whole.fields("rho", "u").items():
         assert np.abs(values - expected[name]).max() < ALLOWED.get(precision, 3e-6)
     assert np.array_equal(swept(case, 2).state(), whole.state())
+
+
+def test_a_boundary_in_cells_that_names_no_weight(stand_ins):
+    """The share acts in all cells alike; the flow is the same to rounding."""
+
+    @register("boundaries", "by_share")
+    class ByShare(PartiallySaturated):
+        """The same, but no value has a name."""
+
+        declares = Capabilities(in_cells=True)
+
+        def weight(self, cell):
+            """As a part of the expressions."""
+            let = lambda name, value: value  # noqa: E731
+            return super().weight(SimpleNamespace(share=cell.share, omega=cell.omega, let=let))
+
+    case, found = long("D2Q9", "walls", "double"), []
+    for name in ("partially_saturated", "by_share"):
+        case["body"][0]["boundary"] = {"name": name}
+        found.append(swept(case).state())
+    np.testing.assert_allclose(found[1], found[0], rtol=0, atol=1e-15)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Layouts: cells share no place, gather returns neighbours' populations, messages hold no more."""
 
+import pickle
 from collections import Counter
 from dataclasses import replace
 from itertools import product
@@ -306,3 +307,10 @@ def test_moments_hold_all_that_a_regularized_collision_leaves(lattice):
     stored = dict(kept)
     found = layout.outgoing(lattice, 0, lambda _, place: stored[place], of)
     assert all(simplify(a - b) == 0 for a, b in zip(found, f, strict=True))
+
+
+def test_ranks_without_the_class_of_a_layout_receive_it_by_its_name(monkeypatch):
+    """Classes of plug-ins have no module that pickle could import."""
+    found = make("layouts", "moments")
+    monkeypatch.setattr(type(found), "__module__", "no_module")
+    assert pickle.loads(pickle.dumps(found)) == found

@@ -9,6 +9,7 @@ from support.plane_costs import tables, typed
 
 from mpilbm.outputs.core.restart import opened
 from mpilbm.parallel.ranks import world
+from mpilbm.run.progress import Say
 from mpilbm.run.run import run
 from mpilbm.run.setup import build_solver
 from mpilbm.solids import plane_costs
@@ -47,7 +48,7 @@ def datasets(file) -> dict:
 def test_slabs_are_those_that_one_process_plans(folder, layout):
     comm = world()
     case = a_case(folder, comm, layout)
-    solver, _ = build_solver(case, comm)
+    solver, _ = build_solver(case, comm, Say(comm))
     costs = plane_costs.plane_costs(case, 0, 17)
     assert tuple(comm.allgather(solver.slab)) == plane_costs.slabs(case, comm.size, costs)
     solver.exchanger.close()

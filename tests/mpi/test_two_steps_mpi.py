@@ -12,6 +12,7 @@ from mpilbm.case.case import parse_case
 from mpilbm.core.registry import make
 from mpilbm.parallel import ranks as world
 from mpilbm.run import setup
+from mpilbm.run.progress import Say
 from mpilbm.solver import two_steps
 
 pytestmark = [pytest.mark.mpi, pytest.mark.skipif(command() is None, reason="no C++ compiler")]
@@ -25,7 +26,8 @@ def emulated(monkeypatch):
     monkeypatch.setattr(tiles, "TWO_STEPS", (tile(12, 8, 2),))
     divided = Parts(2, 2) if world.world().rank % 2 == 0 else None  # slabs have 5 planes or more
     monkeypatch.setattr(overlap, "parts", lambda *_: divided)
-    opened = make("backends", "cpu"), EmulatedDevice()
+    place = world.local_rank(world.world())
+    opened = setup.Opened(make("backends", "cpu"), EmulatedDevice(), place, [])
     monkeypatch.setattr(setup, "open_device", lambda *_: opened)
 
 
@@ -35,7 +37,7 @@ def test_ranks_take_two_steps_together(way, faster, monkeypatch):
     comm = world.world()
     if not faster and comm.rank == comm.size - 1:
         monkeypatch.setattr(two_steps, "fastest_way", lambda *_: "single steps")
-    solver, _ = setup.build_solver(parse_case(CASE | {"halo": {"name": way}}), comm)
+    solver, _ = setup.build_solver(parse_case(CASE | {"halo": {"name": way}}), comm, Say(comm))
     with solver.exchanger:
         assert bool(solver.two_steps) == faster
         solver.initialise()

@@ -8,9 +8,11 @@ from mpilbm.case.case import parse_case
 from mpilbm.parallel.ranks import world
 from mpilbm.run.run import run
 from mpilbm.run.simulation import Simulation
+from mpilbm.solver.body_forces import BodyForces
 from mpilbm.view.results.tables import read_table
 
 U, WIDTH, N, STEPS = 0.05, 12, 64, 200
+BESIDE = {"name": "box", "lower": [40, 26], "upper": [42, 30]}
 
 
 def tables(*outputs, steps=STEPS):
@@ -63,6 +65,23 @@ def test_steady_and_surface_have_these_means(tmp_path, forces):
     assert integral(read(tmp_path, 100))[0] == pytest.approx(mean, rel=1e-4)
     steady = read_table(tmp_path / "steady.csv")["c_d_a"]
     assert steady[-1] == pytest.approx(2 * mean / (U**2 * WIDTH), rel=1e-4)
+
+
+def test_sums_that_several_outputs_use_are_computed_once(tmp_path, monkeypatch):
+    """Two outputs of the same body and run.steady, in each of the steps 0 to 4."""
+    steps, start = [], BodyForces.start
+
+    def counted(sums):
+        steps.append(sums.links.fluid.steps)
+        return start(sums)
+
+    monkeypatch.setattr(BodyForces, "start", counted)
+    given = tables({"name": "body_forces", "every": 1, "body": ["b"]}, steps=4)
+    given["body"].append(given["body"][0] | {"label": "b", "shape": BESIDE})
+    given["output"][0] |= {"every": 1, "body": ["a"]}
+    given["run"] |= {"steady": {"of": "body_forces", "every": 2, "tolerance": 1e-9}}
+    run(parse_case(given, "plate.toml"), world(), tmp_path)
+    assert steps == [0, 1, 2, 3, 4]
 
 
 def test_a_restart_in_the_step_before_a_row(tmp_path):

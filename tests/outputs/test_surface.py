@@ -56,6 +56,19 @@ def test_the_integral_is_the_force_on_the_body(folder, layout, shape):
     np.testing.assert_allclose((found["shear"] ** 2).sum(axis=1), found["shear_magnitude"] ** 2)
 
 
+@pytest.mark.parametrize("shape", [BALL, SPHERE], ids=["mesh", "cells"])
+def test_friction_in_cells_above_the_wall_is_part_of_the_force(folder, shape):
+    """Of a wall model, whose force acts on cells that are not next to the body."""
+    model = {"name": "wall_model", "law": "spalding"}
+    tables = ball_tables(shape, steps=2, fluid={"viscosity": 1e-4}, initial={"u": [0.05, 0, 0]})
+    tables["domain"]["size"], tables["body"][0]["boundary"] = [14, 14, 14], model
+    name = f"model_{shape['name']}"
+    found = result(folder, tables, name)
+    np.testing.assert_allclose(integral(found), total(folder / name), rtol=1e-9, atol=1e-15)
+    assert np.isfinite(found["force"]).all()
+    assert np.isfinite(found["pressure"]).all()
+
+
 def test_a_staggered_lattice_with_a_mesh(folder):
     collision = next({"name": n} for n in names("collisions") if defined("D3Q13", n))
     tables = ball_tables(BALL, lattice={"name": "D3Q13"}, collision=collision)

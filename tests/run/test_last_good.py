@@ -18,6 +18,7 @@ from mpilbm.parallel.ranks import Serial
 from mpilbm.parallel.slabs import split
 from mpilbm.run import last_good, steady
 from mpilbm.run.last_good import LastGood
+from mpilbm.run.progress import Say
 from mpilbm.run.setup import build_solver
 from mpilbm.solver.fields.diagnostics import Diagnostics
 from mpilbm.solver.solver import Solver
@@ -211,7 +212,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_going_back_restores_all_that_the_next_steps_depend_on(tmp_path, name):
     case = parse_case(CASES[name]() | {"backend": {"name": "cpu"}}, "box.toml")
-    solver, _ = build_solver(case, Serial())
+    solver, _ = build_solver(case, Serial(), Say(Serial()))
     solver.initialise()
     slabs = tuple(split(case.shape, 1, True))
     context = Context(

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.body_forces import by_plane
 from support.faces import closed, on_faces, table
 from support.slabs import Cluster
 
@@ -92,7 +93,7 @@ def test_half_of_a_body_bears_half_of_the_force(name, slabs):
         output = [{"name": "body_forces", "every": 1}]
         tables = stream("D2Q9", ends("D2Q9", "regularized", ("rho",)), half)
         cluster = Cluster(tables | {"body": [body], "output": output}, slabs).start().run(6)
-        force = np.concatenate(cluster.each(lambda s: s.exchanged.sample())).sum(axis=(0, 1))
+        force = np.concatenate(cluster.each(by_plane)).sum(axis=(0, 1))
         found.append((cluster.fields("u")["u"], force))
     (u, whole), (own, part) = found
     assert np.abs(own - u[N[1] :]).max() < 2e-15
@@ -110,7 +111,7 @@ def test_a_body_on_a_mirror_bears_the_force_on_its_part_of_the_whole():
         tables = stream("D2Q9", ends("D2Q9", "regularized", ("rho",)), half)
         tables |= {"body": bodies, "output": [{"name": "body_forces", "every": 1, "split": True}]}
         (solver,) = Cluster(tables).start().run(6).solvers
-        force = solver.exchanged.sample().sum(axis=0)[-1]
+        force = by_plane(solver).sum(axis=0)[-1]
         force[2] += y * force[0]  # the torque about the mirror
         found.append(force)
     assert np.abs(found[1] - found[0]).max() < 1e-14 < np.abs(found[0]).min()
@@ -136,6 +137,6 @@ def test_what_a_fluid_loses_along_a_mirror_its_body_takes(name, layout):
 
     for _ in range(3):
         before = along()
-        force = np.concatenate(cluster.each(lambda s: s.exchanged.sample())).sum(axis=(0, 1))[0]
+        force = np.concatenate(cluster.each(by_plane)).sum(axis=(0, 1))[0]
         cluster.run(1)
         assert abs(along() - before + force) < 1e-15 < abs(force)

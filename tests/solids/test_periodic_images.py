@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from support.body_forces import by_plane
 from support.slabs import PRECISIONS, Cluster, box
 
 from mpilbm.case.case import parse_case
@@ -114,9 +115,7 @@ def turning(x: float, slabs: int, name: str = "interpolated", **more) -> np.ndar
         output=[{"name": "body_forces", "every": 1, "centre": [x, 6.3]}], **more,
     )  # fmt: skip
     cluster = Cluster(tables, slabs).start().run(40)
-    force_x, force_y, torque = np.cumsum(
-        np.concatenate(cluster.each(lambda s: s.exchanged.sample())), axis=0
-    )[-1][0]
+    force_x, force_y, torque = np.cumsum(np.concatenate(cluster.each(by_plane)), axis=0)[-1][0]
     return np.array([force_x, force_y, torque - (x * force_y - 6.3 * force_x)])
 
 

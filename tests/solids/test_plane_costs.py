@@ -13,6 +13,7 @@ from mpilbm.parallel import slabs as domain
 from mpilbm.parallel.ranks import Serial
 from mpilbm.parallel.slabs import split
 from mpilbm.run.preflight import plan
+from mpilbm.run.progress import Say
 from mpilbm.run.setup import build_solver
 from mpilbm.solids import build, plane_costs
 
@@ -117,7 +118,7 @@ def test_fluid_cells_cost_where_they_alone_are_stored_and_links_in_dense_layouts
 def test_a_cell_costs_the_bytes_that_its_update_moves(layout, tmp_path):
     """Moments are read once, however many neighbours look at them."""
     case = typed(tables(tmp_path, {"name": layout}))
-    solver, _ = build_solver(case, Serial())
+    solver, _ = build_solver(case, Serial(), Say(Serial()))
     assert plane_costs._cell_bytes(case) == pytest.approx(solver.bytes_per_update, abs=2)
     free = plane_costs.plane_costs(case, 1, 7)
     fluid = build.survey(case).fluid_cells[1:7] if layout == "indirect" else 8 * 6

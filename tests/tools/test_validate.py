@@ -55,10 +55,23 @@ def run(tools, tmp_path, monkeypatch, optimised):
 
 
 def test_a_cavity_is_compared_with_published_points(run, tmp_path):
-    done = run("cavity2d", "--only", "^trt Re 100$,nothing")
+    done = run("cavity2d", "--only", "nothing", "--only", "^trt Re 100$")
     assert done.exit_code == 0, done.output
     assert "| trt Re 100 | u, largest: 0.0046" in done.output
     assert (tmp_path / "validation.out/cavity2d.json").exists()
+
+
+def test_expressions_may_contain_commas(tools):
+    named = runpy.run_path(str(ROOT / "tools/validate"))["named"]
+    assert named("shan_chen, flat", ("drop", "chen, flat"))
+    assert not named("shan_chen, flat", ("drop, flat",))
+    assert named("shan_chen, flat", ())
+
+
+def test_an_invalid_expression_is_refused(run):
+    done = run("cavity2d", "--only", "trt (Re")
+    assert done.exit_code == 2
+    assert "'trt (Re' is no regular expression: missing )" in done.output
 
 
 def test_a_heavy_fluid_falls_as_fast_as_theory_has_it(run):

@@ -20,7 +20,7 @@ STORED = {
     "taylor_green3d": "h200_taylor_green3d_2026-11-21.json",
     "sphere_in_pipe": "h200_sphere_in_pipe_unsteady_2026-11-22.json",
     "capillary_wave": "epyc_capillary_wave_2026-11-22.json",
-    "ahmed": "h200_ahmed_2026-11-23.json",
+    "ahmed": "h200_ahmed_2026-11-28.json",
 }
 WITHOUT_REFERENCE = ("cavity_precisions",)
 UNIT = re.compile(r"\(1\)|\((1/)?(cells|steps|rho_0|cells/step)\)")

@@ -125,8 +125,9 @@ class CpuDevice(Device):
         used.
         """
         library = Library(program, self._compiler.build)
-        library.load(program.wanted(roles))
-        return {
+        kernels: dict[str, CompiledKernel] = {
             name: CpuKernel(library, kernel, program, self._workers)
             for name, kernel in program.kernels.items()
         }
+        library.load(program.wanted(roles))
+        return kernels

@@ -13,7 +13,7 @@ from mpilbm.codegen.cell_values import behind_cut, share_text
 from mpilbm.codegen.model import Macroscopic, Model
 from mpilbm.codegen.printer import c_text, symbol
 from mpilbm.codegen.program import MOTION, MOVED, SHARE
-from mpilbm.codegen.sweep.products import WEIGHT, fused, of_empty_cells
+from mpilbm.codegen.sweep.products import fused, of_empty_cells
 from mpilbm.codegen.values import centre
 from mpilbm.core.formulas.values import CellValue
 from mpilbm.layouts import moments
@@ -155,12 +155,13 @@ def _formulas(model: Model) -> list[CellValue]:
     return found if model.nu is None else [*found, model.nu]
 
 
-def collision_lines(model: Model, empty: bool = False) -> list[str]:
+def collision_lines(model: Model, weight: str | None = None) -> list[str]:
     """C lines from density, j and second moments to the stored values after the collision.
 
-    `empty`: of cells without a solid share; the values have the bits of a share of 0.
+    `weight`: of cells without a solid share, see Capabilities.weight; the values have the bits of a
+    share of 0.
     """
-    shared = model.body is not None and not empty
+    shared = model.body is not None and weight is None
     lattice, D = model.lattice, model.lattice.D
     axes, tensor = "xyz"[:D], pairs(D)
     lines = ["const real density = sum_;", f"const real rho = {_rest(model)};"]
@@ -192,12 +193,12 @@ def collision_lines(model: Model, empty: bool = False) -> list[str]:
     normal = closure is None or closure.normal_numbers
 
     def let(name: str, expression: Expression) -> Symbol:
-        if not (empty and name == WEIGHT):
+        if name != weight:
             lines.append(f"const real {name} = {fused(sympify(expression), normal=normal)};")
         return symbol(name)
 
     for k, value in enumerate(_leaving(model, let)):
-        text = of_empty_cells(value) if empty else fused(value, products_last=moves)
+        text = of_empty_cells(value, weight) if weight else fused(value, products_last=moves)
         lines.append(f"stored[{k}] = {text};")
     return lines
 

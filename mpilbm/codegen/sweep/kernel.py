@@ -53,14 +53,14 @@ def sweep_text(
         return ", ".join(["R(0)", *numbers, *(values | cell_body(model, named)).values()])
 
     constants = _constants(parts, sizes, kernel) | _tails(formats)
-    empty = model.body is not None and not moves  # cells without a share have a function
+    weight = None if moves or not model.body else model.body.boundary.capabilities.weight
     outside = ", ".join(["R(0)", *numbers, *values.values()])
     constants["NUMBERS(plane, row, x)"] = given(str)
     between = "NUMBERS_BETWEEN"
     if moves:
         constants[f"{between}(plane, row, x)"] = given(BETWEEN.__getitem__)
     lines = [f"#define {name} {value}" for name, value in constants.items()]
-    if empty:
+    if weight:  # cells without a share have a function
         lines += ["#if !SHARES_MET", "#undef NUMBERS", f"#define NUMBERS(plane, row, x) {outside}"]
         lines.append("#endif")
     functions = [
@@ -72,8 +72,8 @@ def sweep_text(
         _advance(parts),
         _finish(model, parts, [*numbers, *values, *cell_body(model, str)]),
     ]
-    if empty:
-        functions.append(_finish(model, parts, [*numbers, *values], empty=True))
+    if weight:
+        functions.append(_finish(model, parts, [*numbers, *values], weight))
     packets, copies, walls, bodies, *frames = (
         _frame(name, bool(mirrors))
         for name in ("packets", "copies", "walls", "bodies", "sweep", "two_steps")
@@ -153,10 +153,10 @@ def _advance(parts: Parts) -> str:
     return function("advance(real* current, real* rising, const real* f)", lines)
 
 
-def _finish(model: Model, parts: Parts, numbers: list[str], empty: bool = False) -> str:
+def _finish(model: Model, parts: Parts, numbers: list[str], weight: str | None = None) -> str:
     """C function: add the populations from the plane above, collide, and compute stored values.
 
-    `empty`: of cells without a solid share.
+    `weight`: of cells without a solid share, see Capabilities.weight.
     """
     down = parts.in_plane(-1)
     lines = parts.add(-1, "f", lambda axes: f"down_{axes}")
@@ -164,7 +164,7 @@ def _finish(model: Model, parts: Parts, numbers: list[str], empty: bool = False)
         within, times = axes.replace(parts.across, ""), axes.count(parts.across)
         term = f" {'-' if times == 1 else '+'} down_{within}" if within in down else ""
         lines.append(f"const real sum_{axes} = current[{k}]{term};")
-    lines += collision_lines(model, empty)
+    lines += collision_lines(model, weight)
     types = {IN_BODY: "const InBody&"}
     declared = "".join(f", {types.get(name, 'real')} {name}" for name in numbers)
     head = f"finish(real* stored, const real* current, const real* f, real{declared})"

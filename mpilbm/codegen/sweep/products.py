@@ -8,7 +8,6 @@ from sympy.core import Add, Mul
 from mpilbm.codegen.printer import c_text, symbol
 from mpilbm.model.expressions import Expression
 
-WEIGHT = "solid_weight"  # of the solid share, in boundaries/partially_saturated.py
 POSITIVE = {"UNIT", "rho", "inverse"}
 
 
@@ -41,12 +40,13 @@ def fused(expression: Expression, products_last: bool = False, normal: bool = Fa
     return c_text(expression, normal)
 
 
-def of_empty_cells(value: Expression) -> str:
-    """C text of a stored value where WEIGHT is 0, with the bits of `fused`, also of zeros.
+def of_empty_cells(value: Expression, named: str) -> str:
+    """C text of a stored value where the weight of this name is 0.
 
-    A factor that is -1 then has no rounding; a term that is 0 keeps its sign.
+    With the bits of `fused`, also of zeros: a factor that is -1 has no rounding, and a term that is
+    0 keeps its sign.
     """
-    weight, text = symbol(WEIGHT), ""
+    weight, text = symbol(named), ""
     for term in value.as_ordered_terms() if isinstance(value, Add) else [value]:
         sign, factors, zero = 1, [], False
         for factor in Mul.make_args(term):

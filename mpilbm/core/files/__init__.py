@@ -36,7 +36,7 @@ def read_text(path: Path, encoding: str = "utf-8", most: int = MOST) -> str:
         raise NotATextFile("is not UTF-8 text; save it as UTF-8") from None
 
 
-def is_number(text: str) -> bool:
+def is_number(text: str | bytes) -> bool:
     """Whether `float` can convert the text."""
     try:
         float(text)

@@ -77,6 +77,14 @@ class Condition(Parameters):
         return None
 
     @property
+    def layer(self) -> "Condition | None":
+        """A further condition, which acts in fluid cells above the walls of a body.
+
+        Its capabilities declare `layer`; solids/wall_layer.py finds the cells.
+        """
+        return None
+
+    @property
     def reflects(self) -> bool:
         """Whether each incoming population equals the outgoing population of the same link."""
         return self.capabilities.returns and not self.values()

@@ -7,6 +7,8 @@ from mpilbm.model.expressions import Expression
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.boundary_capabilities import Capabilities
 
+WEIGHT = "solid_weight"
+
 
 @register("boundaries", "partially_saturated")
 class PartiallySaturated(Boundary):
@@ -37,12 +39,12 @@ class PartiallySaturated(Boundary):
     """
 
     conducts = True
-    declares = Capabilities(in_cells=True)
+    declares = Capabilities(in_cells=True, weight=WEIGHT)
 
     def weight(self, cell: PartialCell) -> Expression:
         """B, with omega = 1 / tau: e (2 - omega) / (2 + omega - 2 omega e)."""
         e, omega = cell.share, cell.omega
-        return cell.let("solid_weight", e * (2 - omega) / (2 + omega - 2 * omega * e))
+        return cell.let(WEIGHT, e * (2 - omega) / (2 + omega - 2 * omega * e))
 
     def collided(self, cell: PartialCell) -> list[Expression]:
         """The outgoing populations, from those of the fluid and from those that return."""

@@ -3,32 +3,25 @@
 from dataclasses import replace
 from fractions import Fraction
 from math import lcm
-from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from mpilbm.core.formulas.trees import largest, sqrt
-from mpilbm.core.formulas.values import Given
-from mpilbm.core.quantity import LENGTH
-from mpilbm.core.registry import Choice, find, names, register
+from mpilbm.core.registry import find, names, register
 from mpilbm.model.case import Case
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression, Populations, Vector
 from mpilbm.physics.algebra import moments_of, pairs
-from mpilbm.physics.boundaries.wall import Wall
+from mpilbm.physics.boundaries.wall_friction import LEAST, ModelledWall, WallFriction
 from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.equilibria import dot
-from mpilbm.physics.wall_laws import WallLaw
 
 Floats = NDArray[np.float64]
 
-LEAST = 1e-6  # of Re_y, below which every law is laminar
-
 
 @register("boundaries", "wall_model")
-class WallModel(Wall):
+class WallModel(ModelledWall):
     """Half-way wall with the stress rho u_tau^2 of a wall law, by inverse momentum exchange.
 
         f_i = f_out_opp(i) + w_i c_i . s,    c_i . n > 0, n inward normal
@@ -57,29 +50,21 @@ class WallModel(Wall):
     along which a uniform flow stays as it is. At curved walls and next to edges of plane ones the
     populations return as at a half-way wall that slips at the velocity of the cell,
 
-        f_i = f_out_opp(i) + w_i c_i . (2 rho u_s / cs2 + 2 (c_i . n) T / cs4),
-        u_s = u - ((u - u_wall) . n) n
+        f_i = f_out_opp(i) + 2 w_i rho (c_i . u_s) / cs2,    u_s = u - ((u - u_wall) . n) n
 
-    The mirror image adds energy to the flow there; the slip does not, but most of the stress T is
-    lost. Thin sheets count as curved. At inclined and curved walls the mass is not conserved
-    exactly. At inner edges and corners, and at slopes of masks and voxels, the wall acts as
-    `bounce_back`. For flows whose first cell is above y+ = 5. D2Q9, D3Q15, D3Q19 and D3Q27.
-    [Asmuth et al. 2021, Phys. Fluids 33, 105111]
+    since the mirror image adds energy to the flow there, and T acts as a force on the cells that
+    are 1.5 to 3.5 cells away from the wall, see `WallFriction`. Thin sheets count as curved. At
+    inclined and curved walls the mass is not conserved exactly. At inner edges and corners, and at
+    slopes of masks and voxels, the wall acts as `bounce_back`. For flows whose first cell is above
+    y+ = 5. D2Q9, D3Q15, D3Q19 and D3Q27. [Asmuth et al. 2021, Phys. Fluids 33, 105111]
     """
 
-    law: Annotated[WallLaw, Choice("wall_laws", name_alone=True)] = Field(
-        description="wall law", examples=["spalding"]
-    )
-    roughness: Annotated[float | None, LENGTH] = Field(
-        None, gt=0, description="height of sand grains; none: a smooth wall", examples=[0.05]
-    )
     sample: int = Field(
         3, ge=1, le=3, description="cell above the wall whose velocity the law gets, 1 at the wall"
     )
 
     declares = Capabilities(normal=True, inward=2)
     lattices = ("D2Q9", "D3Q15", "D3Q19", "D3Q27")
-    numbers = ("roughness",)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -98,9 +83,13 @@ class WallModel(Wall):
         Re = np.maximum(speed * self.height / viscosity, LEAST)
         return speed / self.law.u_plus(Re, (self.roughness or 0.0) / self.height)
 
-    def values(self) -> dict[str, Given]:
-        """The components of the wall's velocity, and the roughness, if they are given."""
-        return super().values() | ({} if self.roughness is None else {"roughness": self.roughness})
+    @property
+    def layer(self) -> WallFriction | None:
+        """The friction at curved walls of bodies."""
+        if self.where:
+            return None
+        keys = ("velocity", "ramp", "law", "roughness")  # which are validated
+        return WallFriction.model_construct(**{key: getattr(self, key) for key in keys})
 
     def problems(self, case: Case) -> list[str]:
         """Errors, also: no constant viscosity, boxes that are too thin, roughness."""
@@ -169,19 +158,7 @@ class WallModel(Wall):
         """The force T on the fluid of the cell, along the wall."""
         flow = cell.inward(self.sample - 1) if self.sample > 1 else cell
         along = [0 if n else u - v for n, u, v in zip(cell.normal, flow.u, wall, strict=True)]
-        return self._drag(cell, along, self.height, flow.inertia)
-
-    def _drag(
-        self, cell: Cell, along: Vector, y: Expression, inertia: Expression
-    ) -> list[Expression]:
-        """The force per area on the fluid at a velocity along the wall, sampled at the height y."""
-        along, nu = [cell.let(f"along_{a}", u) for a, u in enumerate(along)], cell.viscosity
-        speed = cell.let("speed", sqrt(dot(along, along)))
-        Re = cell.let("Re", largest(speed * y / nu, LEAST))
-        grains = 0 if self.roughness is None else cell.values["roughness"] / y
-        u_plus = cell.let("u_plus", self.law.u_plus(Re, grains, cell.let))
-        friction = cell.let("friction", inertia * nu / y * Re / u_plus**2)
-        return [-friction * u for u in along]
+        return self.stress(cell, along, self.height, flow.inertia)
 
     def _at_body(self, cell: Cell) -> dict[int, Expression]:
         """The populations of a cell next to a body, with the stress of the law."""
@@ -192,7 +169,7 @@ class WallModel(Wall):
         relative = [cell.let(f"relative_{a}", surface.u[a] - v[a]) for a in axes]
         away = cell.let("away", dot(relative, n))
         along = [each - away * n_a for each, n_a in zip(relative, n, strict=True)]
-        force = self._drag(cell, along, surface.height, surface.inertia)
+        force = self.stress(cell, along, surface.height, surface.inertia)
         force = [cell.let(f"force_{a}", each) for a, each in enumerate(force)]
         plane = cell.let("plane_wall", dot(n, n) * (1 - surface.inclined))
         slip, still = [], []
@@ -209,8 +186,7 @@ class WallModel(Wall):
             c, w, back = lattice.c[i], lattice.w[i], cell.left[lattice.opp[i]]
             moving = sum(c[a] * still[a] * cell.at_wall(i, wall[a]) for a in axes if c[a])
             half_way = back + w * (dot(c, slip) + moving)
-            stress = dot(c, n) * dot(c, force) / lattice.cs2
-            sliding = back + w * 2 / lattice.cs2 * (cell.inertia * dot(c, slides) + stress)
+            sliding = back + w * 2 / lattice.cs2 * cell.inertia * dot(c, slides)
             at_angle = cell.below(surface.curved, half, image[i], sliding)
             found[i] = cell.below(surface.inclined, half, half_way, at_angle)
         return found

@@ -176,7 +176,7 @@ class ShanChen(Coupling):
         return [cell.cs2 * (sum(rho) + between / 2), *(rho if cell.count > 1 else ())]
 
     def jumps(self, case: Case) -> tuple[float | None, ...]:
-        """None (unknown before the run) for each order parameter."""
+        """None for each order parameter: its jump is not known before the run."""
         count = len(case.fluids)
         return (None,) * (count if count > 2 else 1)
 

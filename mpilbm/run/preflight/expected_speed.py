@@ -22,13 +22,14 @@ from functools import cache, partial
 from math import prod
 from typing import Any
 
-from mpilbm.backends import Backend
+from mpilbm.backends import Backend, Device
 from mpilbm.case.case_findings import flow_along_walls, undamped_sound
 from mpilbm.case.checks import problems_with
 from mpilbm.case.model import Case
 from mpilbm.core.errors import MpilbmError
 from mpilbm.core.registry import make
 from mpilbm.model.limits import stability
+from mpilbm.parallel import Communicator, together
 from mpilbm.parallel.slabs import Slab
 from mpilbm.run.preflight import layout_choice
 from mpilbm.run.preflight.inspection import is_usable
@@ -118,6 +119,23 @@ def links_to_bodies(case: Case, lists: Sequence[EntryList]) -> int:
             if owner.body is not None:
                 counts[owner.body] += each.links[each.member == k].moving().total()
     return plane_costs.listed(case, counts)
+
+
+def of_run(
+    case: Case, device: Device, fluid: int, lists: Sequence[EntryList], comm: Communicator
+) -> float | None:
+    """The expected GLUPS of all ranks on NVIDIA GPUs; on other devices None. Collective.
+
+    fluid: fluid cells of the box; lists: of the slab of this rank.
+    """
+    if device.kind != "cuda":
+        return None
+
+    def of_slab() -> tuple[float, int]:
+        return device.copy_bandwidth(most=COPIED), links_to_bodies(case, lists)
+
+    copies, links = zip(*comm.allgather(together(comm, of_slab)), strict=True)
+    return Estimate(sum(copies), fluid, sum(links)).glups(case)
 
 
 @cache

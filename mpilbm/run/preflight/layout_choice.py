@@ -24,25 +24,25 @@ FEW_SOLIDS = 0.08  # share of solid cells below which `indirect` saves nothing
 
 
 def choose(
-    case: Case, device: str, slab: Slab, room: float | None, sweeps: bool = False
+    case: Case, device: str, ranks: int, room: float | None, sweeps: bool = False
 ) -> tuple[Layout, str]:
     """The layout of a case, and the reason; "" if the case names its layout.
 
     The reason begins with the porosity, the share of fluid cells, if many cells are solid.
 
-    device: kind of the device; slab: the largest one; room: bytes of memory of a rank, or None for
-    unknown; sweeps: see Device.sweeps. Reads masks. The result is the same on all ranks with the
-    same arguments.
+    device: kind of the device; room: bytes of memory of a rank, or None for unknown; sweeps: see
+    Device.sweeps. Reads masks.
     """
     if not isinstance(case.layout, Auto):
         return case.layout, ""
     planes = _sampled(case)
     fluid = _fluid_share(case, planes)
+    slab = max(plane_costs.slabs(case, ranks), key=lambda slab: slab.planes)
     counts = np.full(slab.planes + 2 * case.ghost + 2, int(fluid * prod(case.shape[1:])))
 
     def fits(layout: Layout) -> bool:
-        """Whether the arrays of the slab fit; boundary lists are neglected."""
-        need = bytes_needed(with_layout(case, layout), slab, counts)
+        """Whether the arrays of the largest slab fit; boundary lists are neglected."""
+        need = bytes_needed(case.model_copy(update={"layout": layout}), slab, counts)
         return room is None or sum(need.values()) < room
 
     def allowed(layout: Layout) -> bool:
@@ -51,7 +51,8 @@ def choose(
 
     def wins(layout: Layout) -> bool:
         """Whether the device sweeps the case in this layout, with the flow of the others."""
-        return sweeps and swept(with_layout(case, layout)) and not layout.deviations(case)
+        found = case.model_copy(update={"layout": layout})
+        return sweeps and swept(found) and not layout.deviations(case)
 
     porous = 1 - fluid > FEW_SOLIDS
     saved = _saved(case, planes, device) if porous else -1.0
@@ -71,11 +72,6 @@ def swept(case: Case) -> bool:
 def would_sweep(case: Case) -> bool:
     """Device.sweeps of a present NVIDIA GPU elsewhere, with the settings of the case."""
     return case.backend.name in ("auto", "cuda") and getattr(case.backend, "fused", True)
-
-
-def with_layout(case: Case, layout: Layout) -> Case:
-    """The case with this layout."""
-    return case.model_copy(update={"layout": layout})
 
 
 def _sampled(case: Case) -> list[Slab]:
@@ -106,7 +102,7 @@ def _saved(case: Case, planes: list[Slab], device: str) -> float:
     """The share of the memory traffic that `indirect` saves, see Facts."""
     costs = []
     for name in ("aa" if device == "cpu" else "ab", "indirect"):
-        stored = with_layout(case, make("layouts", name))
+        stored = case.model_copy(update={"layout": make("layouts", name)})
         found = [plane_costs.plane_costs(stored, plane.begin, plane.end) for plane in planes]
         costs.append(sum(int(cost.sum()) for cost in found if cost is not None))
     dense, listed = costs

@@ -46,10 +46,9 @@ def plan(case: Case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     device = case.backend.device_kind() if gpu_memory is None else "cuda"
     sweeps = case.backend.sweeps() if gpu_memory is None else layout_choice.would_sweep(case)
     room = case.backend.room() if gpu_memory is None else gpu_memory * 1e9
-    largest = max(equal, key=lambda slab: slab.planes)
     given = case
-    layout, why_layout = layout_choice.choose(case, device, largest, room, sweeps)
-    case = layout_choice.with_layout(case, layout)
+    layout, why_layout = layout_choice.choose(case, device, ranks, room, sweeps)
+    case = case.model_copy(update={"layout": layout})
     if not _fits(case, equal, gpu_memory, report):
         report.findings = in_order(case_findings.of_case(case))
         return report

@@ -10,7 +10,6 @@ from mpilbm.core.registry import make
 from mpilbm.core.units import in_words
 from mpilbm.layouts.auto import Auto
 from mpilbm.run.preflight.expected_speed import Estimate, bandwidth
-from mpilbm.run.preflight.layout_choice import with_layout
 from mpilbm.run.preflight.report import Line
 from mpilbm.run.preflight.slabs import COPY
 from mpilbm.solids import plane_costs
@@ -65,7 +64,7 @@ def _with_fast_layout(case: Case) -> Case:
         return case
     moments = make("layouts", "moments")
     allowed = not problems_with(case, layout=moments)
-    return with_layout(case, moments if allowed else make("layouts", "ab"))
+    return case.model_copy(update={"layout": moments if allowed else make("layouts", "ab")})
 
 
 def _speed(case: Case) -> tuple[float | None, str]:

@@ -39,7 +39,7 @@ class Box(Shape):
         return reduce(mul, (overlap(*side) for side in sides))
 
     def signed_distance(self, points: NDArray[Any]) -> Floats:
-        """That of the formulas."""
+        """The distance from the surface, negative inside, (n,), of points (D, n)."""
         rigid = self.rigid(len(points))
         return rigid.distance(np.pad(points, ((0, 3 - len(points)), (0, 0))).T - rigid.middle)
 

@@ -54,7 +54,7 @@ class Cylinder(Shape):
         return found * overlap(offset[axis], -self.length / 2, self.length / 2)
 
     def signed_distance(self, points: NDArray[Any]) -> Floats:
-        """That of the formulas."""
+        """The distance from the surface, negative inside, (n,), of points (D, n)."""
         rigid = self.rigid(len(points))
         return rigid.distance(np.pad(points, ((0, 3 - len(points)), (0, 0))).T - rigid.middle)
 

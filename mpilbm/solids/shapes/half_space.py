@@ -43,7 +43,7 @@ class HalfSpace(Shape):
         return share_behind(distance, np.broadcast_to(normal, points.shape))
 
     def signed_distance(self, points: NDArray[Any]) -> Floats:
-        """That of the plane."""
+        """The distance from the plane, negative inside, (n,), of points (D, n)."""
         normal = np.reshape(self.normal, (-1, 1)) / hypot(*self.normal)
         found: Floats = ((points - np.reshape(self.point, (-1, 1))) * normal).sum(axis=0)
         return found

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from mpilbm.core import files
 from mpilbm.core.printable import one_line
 from mpilbm.solids import Floats
 
@@ -62,11 +63,7 @@ def numbers(words: Iterable[bytes]) -> Floats:
 
 def is_number(word: bytes) -> bool:
     """Whether `numbers` accepts a word."""
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return b"_" not in word
+    return b"_" not in word and files.is_number(word)
 
 
 def not_a_number(line: int, word: bytes) -> Unreadable:

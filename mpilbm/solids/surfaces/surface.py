@@ -266,7 +266,7 @@ class Surface:
         return _by_direction(self._crossing, points, step)
 
     def _first(self, points: Floats, step: Floats) -> Floats:
-        """As `first`, for links with the same step (3,)."""
+        """The first crossings of links with the same step (3,)."""
         found, line = self.hits(points, step, (0, 1))
         axis = int(np.abs(step).argmax())
         start = points[axis]
@@ -281,7 +281,7 @@ class Surface:
         return result
 
     def _crossing(self, points: Floats, step: Floats) -> Floats:
-        """As `crossing`, for links with the same step (3,)."""
+        """The crossings of links with the same step (3,)."""
         found, line = self.hits(points, step, (0, 1))
         axis = int(np.abs(step).argmax())
         up = step if step[axis] > 0 else -step

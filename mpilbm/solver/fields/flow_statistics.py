@@ -288,7 +288,7 @@ class Statistics:
         return before
 
     def _cells_over_planes(self, before: Moments | None) -> Moments:
-        """As `over_planes`, on the device; moments of no values are 0."""
+        """The moments merged over all planes on the device; moments of no values are 0."""
         places, device, values = self.places, self.device, 1 + self.columns
         device.require(8 * values * places.count, "the merged sums of statistics")
         given = np.zeros((places.count, values))

@@ -141,7 +141,7 @@ def pingpong(comm: MessagePassing, sizes: Sequence[int] = PINGPONG_SIZES) -> lis
     """All routes between the first and the last rank; [] on the other ranks. Collective."""
     backend = together(comm, make("backends", "auto").resolve)
     kinds = set(comm.allgather(backend.name))
-    device = open_device(backend, comm)[1] if kinds in ({"cuda"}, {"opencl"}) else None
+    device = open_device(backend, comm).device if kinds in ({"cuda"}, {"opencl"}) else None
     verdict = gpu_aware.agreed(comm, gpu_aware.verdict()) if kinds == {"cuda"} else None
     ends = comm.rank in (0, comm.size - 1)
     pair = comm.Split(ends)

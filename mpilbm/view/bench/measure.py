@@ -11,6 +11,7 @@ from mpilbm.core.errors import NonFiniteError
 from mpilbm.outputs import number_of_cells
 from mpilbm.parallel import Communicator, on_root, together
 from mpilbm.run.preflight.rank_memory import halo_bytes
+from mpilbm.run.progress import Say
 from mpilbm.run.setup import build_solver
 from mpilbm.solver.solver import Solver
 
@@ -83,7 +84,7 @@ def measure(
     """
     for fluid in case.fluids:
         on_root(comm, fluid.initial.require)
-    solver, facts = build_solver(case, comm)
+    solver, facts = build_solver(case, comm, Say(comm))
     of = solver.case, solver.slab, solver.geometry.around
     each = halo_bytes(*of, solver.program.kernels)
     sent, messages = zip(*comm.allgather(each), strict=True)

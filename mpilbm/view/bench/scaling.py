@@ -126,7 +126,7 @@ class Scaling:
     def _alone_and_link(self, variant: Variant, row: Row, comm: Communicator) -> Row:
         """The results of one rank alone, and of the link between the ranks."""
         case = self.series.typed(variant, Path("box.toml"), comm)
-        _, device = open_device(case.backend, comm)
+        device = open_device(case.backend, comm).device
         own = on_device(self.series, row["backend"], device.index)
         *sides, last = row["size"]
         tiny = (TINY,) * dimensions(variant)

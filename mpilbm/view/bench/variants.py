@@ -156,7 +156,7 @@ def dimensions(variant: Variant) -> int:
 
 def _default(of: Callable[[tuple[int, ...]], Case], D: int, comm: Communicator) -> Case:
     """The case `of` the default size of this device, smaller if the memory is too small."""
-    backend, device = open_device(of((LEAST_SIDE,) * D).backend, comm)
+    backend, device, *_ = open_device(of((LEAST_SIDE,) * D).backend, comm)
     side = default = SIDES.get(backend.name, SIDES["cpu"])[D]
     while side > LEAST_SIDE and not _fits(of((side,) * D), device, comm):
         side = max(LEAST_SIDE, side * 3 // 4 // 32 * 32)

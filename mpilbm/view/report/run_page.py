@@ -12,12 +12,12 @@ import numpy as np
 from mpilbm import __version__
 from mpilbm.case.case import Case
 from mpilbm.core.errors import CommandError, MpilbmError
-from mpilbm.core.units import counted, in_words
+from mpilbm.core.units import counted, duration, in_words
 from mpilbm.model.findings import NOTE
 from mpilbm.model.limits import LIKELY, POSSIBLY
 from mpilbm.outputs.core.summary import DONE
 from mpilbm.view.results import Run
-from mpilbm.view.results.state import NOT_STARTED, RunState, duration, whole
+from mpilbm.view.results.state import NOT_STARTED, RunState, whole
 
 Rows = list[tuple[str, str, str]]  # (quantity, value, verdict)
 STABLE = "stable until its last step"

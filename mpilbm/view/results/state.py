@@ -8,6 +8,7 @@ from typing import Any
 
 from mpilbm.core.errors import INTERRUPTED
 from mpilbm.core.printable import one_line
+from mpilbm.core.units import duration
 from mpilbm.outputs.core.summary import DONE, RUNNING, STATUS
 from mpilbm.storage.directory import REPORT, SUMMARY, owned
 from mpilbm.storage.lock import holder_of
@@ -83,13 +84,6 @@ class RunState:
             if self.status == RUNNING and self.last > self.step:
                 parts.append(f"{duration((self.last - self.step) / self.rate)} left")
         return "  ".join(parts) + (f"\n{one_line(self.reason)}" if self.reason else "")
-
-
-def duration(seconds: float) -> str:
-    """`90 s`, `5 min` or `2.1 h`."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 def state_of(folder: Path, summary: Mapping[str, Any]) -> RunState:

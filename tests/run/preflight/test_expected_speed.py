@@ -11,8 +11,7 @@ from mpilbm.core.errors import MpilbmError
 from mpilbm.core.registry import find, make, names
 from mpilbm.parallel.ranks import Serial
 from mpilbm.parallel.slabs import split
-from mpilbm.run import setup
-from mpilbm.run.preflight.expected_speed import Estimate, links_to_bodies
+from mpilbm.run.preflight.expected_speed import Estimate, links_to_bodies, of_run
 from mpilbm.run.preflight.plan import plan
 from mpilbm.solids import build, plane_costs
 from mpilbm.view import bench
@@ -183,5 +182,5 @@ def test_an_error_while_copying_is_raised_on_all_ranks():
 
     device = SimpleNamespace(kind="cuda", copy_bandwidth=fail)
     with pytest.raises(MpilbmError, match="no memory"):
-        setup._expected(case_of(), device, 1, [], Comm())
+        of_run(case_of(), device, 1, [], Comm())
     assert [str(each) for each in gathered] == ["no memory"]

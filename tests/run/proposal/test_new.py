@@ -276,7 +276,7 @@ def test_unresolved_walls():
     assert "without a wall model" in wall_line(passage).verdict
     assert accuracy_line(body).value == "not measured"
     assert "no external flow whose walls are modelled" in accuracy_line(body).verdict
-    assert "wall_model loses most friction" in accuracy_line(body).verdict
+    assert "friction at curved walls" in accuracy_line(body).verdict
     coarse = replace(body, modelled=False)
     assert accuracy_line(coarse).value == "not trustworthy: c_d was 2.2 times too large"
     assert "without a wall model" in wall_line(coarse).verdict

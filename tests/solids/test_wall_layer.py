@@ -1,0 +1,79 @@
+"""Cells above curved walls in which friction acts, and the areas of the wall below them."""
+
+import numpy as np
+import pytest
+from support.slabs import box
+from support.walls import body
+
+from mpilbm.case.case import parse_case
+from mpilbm.parallel.slabs import split
+from mpilbm.physics.boundary_capabilities import LAYER_FALLBACK
+from mpilbm.solids.build import build
+
+MODEL = {"name": "wall_model", "law": "spalding"}
+
+
+def layers(size: list[int], *bodies: dict, lattice: str = "D2Q9", slabs: int = 1):
+    """Of each slab: cells in the box, and the list of the cells above walls; None without one."""
+    case = parse_case(box(lattice, size, body=list(bodies)), "test.toml")
+    for slab in split(case.shape, slabs, True):
+        lists = build(case, slab).lists
+        found = next((each for each in lists if each.layer), None)
+        plane = slab.shape[1] * slab.shape[2]
+        yield (found.cells + slab.begin * plane if found else []), found, lists
+
+
+def ball(centre: list[float], radius: float, label: str = "ball") -> dict:
+    return body(MODEL, label, name="sphere", centre=centre, radius=radius)
+
+
+@pytest.mark.parametrize(
+    ("lattice", "size", "radius"),
+    [("D2Q9", [40, 40], 9.0), ("D3Q15", [26] * 3, 6.0), ("D3Q19", [26] * 3, 6.0)],
+)
+def test_the_areas_are_those_of_the_wall(lattice, size, radius):
+    D = len(size)
+    centre = np.array([n / 2 + 0.2 for n in size])
+    ((cells, entries, _),) = layers(size, ball(centre.tolist(), radius), lattice=lattice)
+    layer = entries.layer
+    area = 2 * np.pi * radius if D == 2 else 4 * np.pi * radius**2
+    assert 0.99 < layer.area.sum() / area < 1.06  # of links to a ball of R: 1 + 0.3 / R
+    assert (layer.area > 0).all()
+    at = np.stack(np.unravel_index(cells, tuple(size[::-1])), axis=1)[:, ::-1] + 0.5
+    away = at - centre
+    distance = np.sqrt((away**2).sum(axis=1))
+    share = layer.area / layer.area.sum()
+    assert (share * np.abs(layer.height - (distance - radius))).sum() < 0.1
+    assert (share * (layer.normal * away).sum(axis=1) / distance).sum() > 0.99
+    np.testing.assert_allclose((layer.normal**2).sum(axis=1), 1)
+    total = (layer.area[:, None] * layer.normal).sum(axis=0)
+    assert np.abs(total).max() < 0.02 * area
+
+
+def test_neither_slabs_nor_periodic_faces_show():
+    """The bits are those of one slab, also for a disc in the corner of the box."""
+    for centre in ([10.3, 11.2], [0.3, 1.2]):
+        ((cells, entries, _),) = layers([21, 22], ball(centre, 4.0))
+        cut = [each for each in layers([21, 22], ball(centre, 4.0), slabs=7) if each[1]]
+        assert np.array_equal(np.concatenate([each[0] for each in cut]), cells)
+        for name in ("normal", "height", "area"):
+            parts = [getattr(each[1].layer, name) for each in cut]
+            assert np.array_equal(np.concatenate(parts), getattr(entries.layer, name)), name
+
+
+def test_walls_parallel_to_the_cells_have_none():
+    block = body(MODEL, "block", name="box", lower=[4, 5], upper=[9, 10])
+    ((_, entries, _),) = layers([20, 20], block)
+    assert entries is None
+
+
+def test_two_discs_share_no_cell():
+    """A cell above both belongs to one of them; between them, the friction is lost, and counted."""
+    discs = [ball([8.2, 12.3], 4.0, "left"), ball([20.4, 12.1], 4.0, "right")]
+    ((cells, entries, _),) = layers([30, 24], *discs)
+    assert np.unique(cells).size == cells.size
+    assert set(entries.member.tolist()) == {0, 1}
+    discs[1] = ball([18.4, 12.1], 4.0, "right")
+    ((_, entries, lists),) = layers([30, 24], *discs)
+    assert entries.layer.area.sum() < 0.97 * 2 * np.pi * 8
+    assert sum(each.fallbacks.get(LAYER_FALLBACK, 0) for each in lists) > 2

@@ -154,6 +154,21 @@ def test_the_bits_of_single_steps(name, count):
     assert_same(single(CASES[name], 16), found)
 
 
+@pytest.mark.parametrize("capability", [80, 90])
+def test_tiles_wider_than_rows_of_windows(capability, monkeypatch):
+    """Copies of rows by threads or tensor maps; what lies beyond the end of a row is not used."""
+    monkeypatch.setattr(tiles, "CANDIDATES", tiles.NARROW[-1:])
+    monkeypatch.setattr(tiles, "NARROW", ())
+    monkeypatch.setattr(Recorder, "capability", capability)
+    case = CASES["mirrors"]
+    found = advanced(case, 1, 4, device=Recorder)
+    (window,) = found.solvers[0].two_steps._windows
+    kernel = window._context.kernels["collide_stream_0"]
+    assert kernel.tile.tx == window._own.grid.row_stride == 16
+    assert kernel.tile.bulk == (capability == 90)
+    assert_same(single(case, 4), found)
+
+
 @pytest.mark.parametrize("name", ["y in time", "car"])
 def test_a_restart_after_an_odd_number_of_steps(name):
     """With ramps and cells that bodies fill: the values of time, arrays and windows follow."""

@@ -204,8 +204,8 @@ class Needs:
 
     def fits(self, tile: Tile, limit: int, nx: int, row_stride: int, rows: int) -> bool:
         """Whether threads, rows and shared memory of a tile are within the limits; `limit`: bytes
-        of shared memory of a multiprocessor. Rows of windows are shorter than copies of them, which
-        then end in zeros.
+        of shared memory of a multiprocessor. Rows of windows are shorter than copies of them; no
+        thread uses what lies beyond, zeros from tensor maps or what the memory held before.
         """
         if tile.steps == 2:
             possible = tile.cells * self.stored >= LEAST_COPY and self.reach == 1

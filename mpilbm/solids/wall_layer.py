@@ -26,6 +26,7 @@ from mpilbm.solids.wall_distance import FluidPlane, fluid_at
 
 MIDDLE, HALF_WIDTH = 2.5, 1.0  # cells from the wall: between wall cells and the outer flow
 ASIDE = 1.5  # cells along the wall, so that a few cells share the friction at each wall cell
+FACING = 0.7  # cosine of the angle between the normal of a wall and that of one that faces it
 REACH = 3  # cells from a wall cell, at least NEAREST from the wall, to those above it
 
 
@@ -113,7 +114,8 @@ def layer_of(
     group, first = np.cumsum(begins) - 1, np.flatnonzero(begins)
     area: Floats = np.bincount(group, part, first.size).astype(float)
     above = part * _above(walls, wall, _offsets(case)[step])
-    normal = [np.bincount(group, part * n, first.size) for n in walls.normal[wall].T]
+    normals = _one_side(walls.normal[wall], group, part, first)
+    normal = [np.bincount(group, part * n, first.size) for n in normals.T]
     length = np.sqrt(sum(n * n for n in normal))
     unit = (
         np.stack(normal, axis=1).reshape(-1, case.dimensions) / np.maximum(length, 1e-300)[:, None]
@@ -123,6 +125,16 @@ def layer_of(
     mine = np.lexsort((body, -area, cell))
     mine = mine[np.append(True, np.diff(cell[mine]) > 0)[: mine.size]]
     return cell[mine], body[mine], found.only(mine)
+
+
+def _one_side(normals: Floats, group: Ints, part: Floats, first: Ints) -> Floats:
+    """Normals (n, D), reversed at walls that face that of the largest part of their group.
+
+    So those on both sides of a gap do not cancel; friction is the same for n and -n.
+    """
+    largest = np.lexsort((-part, group))[first]  # groups are in order and begin at `first`
+    facing = (normals * normals[largest][group]).sum(axis=1)
+    return np.where(facing[:, None] < -FACING, -normals, normals)
 
 
 @cache

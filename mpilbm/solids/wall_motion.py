@@ -31,7 +31,7 @@ def through(case: Case, slab: Slab, lists: Sequence[EntryList]) -> dict[int, tup
     shape, at one link of each cell. Masks and voxels have no smooth surface and are not checked.
     """
     found = {}
-    for each in lists:
+    for each in (entries for entries in lists if entries.layer is None):
         for member, owner in enumerate(each.owners):
             if owner.body is None or not any(owner.boundary.wall_velocity or ()):
                 continue

@@ -77,3 +77,13 @@ def test_two_discs_share_no_cell():
     ((_, entries, lists),) = layers([30, 24], *discs)
     assert entries.layer.area.sum() < 0.97 * 2 * np.pi * 8
     assert sum(each.fallbacks.get(LAYER_FALLBACK, 0) for each in lists) > 2
+
+
+def test_walls_on_both_sides_of_a_gap():
+    """Of one body, the normals of both sides do not cancel: friction is along the gap."""
+    halves = [{"name": "sphere", "centre": [x, 20.0], "radius": 14.0} for x in (4.0, 37.0)]
+    ((cells, entries, _),) = layers([41, 40], body(MODEL, "gap", name="union", of=halves))
+    y, x = np.divmod(cells, 41)
+    between = (x == 20) & (np.abs(y + 0.5 - 20) < 4)
+    assert between.sum() >= 8
+    assert np.abs(entries.layer.normal[between, 0]).min() > 0.95

@@ -53,7 +53,7 @@ class WallModel(ModelledWall):
         f_i = f_out_opp(i) + 2 w_i rho (c_i . u_s) / cs2,    u_s = u - ((u - u_wall) . n) n
 
     since the mirror image adds energy to the flow there, and T acts as a force on the cells that
-    are 1.5 to 3.5 cells away from the wall, see `WallFriction`. Thin sheets count as curved. At
+    are 1.5 to 3.5 cells away from the wall. Thin sheets count as curved. At
     inclined and curved walls the mass is not conserved exactly. At inner edges and corners, and at
     slopes of masks and voxels, the wall acts as `bounce_back`. For flows whose first cell is above
     y+ = 5. D2Q9, D3Q15, D3Q19 and D3Q27. [Asmuth et al. 2021, Phys. Fluids 33, 105111]

@@ -48,8 +48,11 @@ def build_solver(
     joined = None if costs[0] is None else np.concatenate(costs)
     slab = plane_costs.slabs(case, comm.size, joined)[comm.rank]
 
+    on_host = device, case, slab, place[1]  # all ranks read what is free before any allocates
+    together(comm, memory_plan.require_host, *on_host)
     with say.during("finding the solid cells and the links to walls"):
-        geometry, own = together(comm, _geometry, case, slab, device, place[1])
+        geometry, own = together(comm, _geometry, case, slab)
+    together(comm, memory_plan.require_host, *on_host, geometry.lists, geometry.around)
     cells, parts = sum(comm.allgather(int(geometry.fluid_cells.sum()))), comm.gather(own)
     on_root(comm, _require_geometry, case, cells, parts)
     if look:
@@ -115,17 +118,10 @@ def _require_geometry(case: Case, cells: int, parts: list[diagnose.Diagnosis]) -
     geometry_findings.refuse(case, parts)
 
 
-def _geometry(
-    case: Case, slab: Slab, device: Device, ranks: int
-) -> tuple[build.Geometry, diagnose.Diagnosis]:
-    """The geometry of a slab, and what is suspicious in it.
-
-    CaseError if it does not fit the memory of the host, which `ranks` ranks share.
-    """
-    memory_plan.require_host(device, case, slab, ranks)
+def _geometry(case: Case, slab: Slab) -> tuple[build.Geometry, diagnose.Diagnosis]:
+    """The geometry of a slab, and what is suspicious in it."""
     found: list[diagnose.Diagnosis] = []
     geometry = build.build(case, slab, lambda *seen: found.append(diagnose.find(*seen)))
-    memory_plan.require_host(device, case, slab, ranks, geometry.lists, geometry.around)
     return geometry, found[0]
 
 

@@ -82,8 +82,8 @@ def start(request: Request, stack: ExitStack) -> Started:
         with say.during("setting the initial state"):
             together(comm, solver.fill)
             solver.settle()
-    on_root(comm, _set_aside, folder, step, request)
     solver.watch(comm.allgather(together(comm, solver.own_bounds)))
+    on_root(comm, _set_aside, folder, step, request)
     context = Context(
         case=solver.case,
         slab=solver.slab,

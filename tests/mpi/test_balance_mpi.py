@@ -1,5 +1,6 @@
 """Ranks cut slabs of equal cost alike, as `check` plans them, and go on from any other cuts."""
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,8 @@ from mpilbm.parallel.ranks import world
 from mpilbm.run.progress import Say
 from mpilbm.run.run import run
 from mpilbm.run.setup import build_solver
-from mpilbm.solids import plane_costs
+from mpilbm.solids import build, plane_costs
+from mpilbm.solver import memory_plan
 
 pytestmark = pytest.mark.mpi
 
@@ -51,6 +53,29 @@ def test_slabs_are_those_that_one_process_plans(folder, layout):
     solver, _ = build_solver(case, comm, Say(comm))
     costs = plane_costs.plane_costs(case, 0, 17)
     assert tuple(comm.allgather(solver.slab)) == plane_costs.slabs(case, comm.size, costs)
+    solver.exchanger.close()
+
+
+def test_no_rank_allocates_before_all_have_read_the_free_memory(folder, monkeypatch):
+    """The last rank is the slowest; the others must not count what is taken as missing."""
+    comm, read, checks = world(), folder / "read", []
+    case, require, built = a_case(folder, comm, "ab"), memory_plan.require_host, build.build
+
+    def slow(*arguments):
+        if comm.rank == comm.size - 1 and not checks:
+            time.sleep(0.3)
+            read.touch()
+        checks.append(arguments)
+        require(*arguments)
+
+    def building(*arguments):
+        assert read.exists()
+        return built(*arguments)
+
+    monkeypatch.setattr(memory_plan, "require_host", slow)
+    monkeypatch.setattr(build, "build", building)
+    solver, _ = build_solver(case, comm, Say(comm))
+    assert len(checks) == 2
     solver.exchanger.close()
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import inspect
 from pathlib import Path
 from types import ModuleType
 
@@ -47,6 +48,23 @@ def missing(tree: ast.Module) -> list[str]:
     ]
 
 
+def refused(tree: ast.Module) -> list[str]:
+    """Calls in a tool that an imported function of the package would refuse, with the reason."""
+    things, found = imported(tree), []
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or any(isinstance(e, ast.Starred) for e in node.args):
+            continue
+        name, _, part = ast.unparse(node.func).partition(".")
+        thing = getattr(things.get(name), part, None) if part else things.get(name)
+        named = {each.arg: None for each in node.keywords}
+        if inspect.isfunction(thing) and None not in named:
+            try:
+                inspect.signature(thing).bind(*node.args, **named)
+            except TypeError as error:
+                found.append(f"{name}: {error}")
+    return found
+
+
 def is_set(node: ast.Name) -> bool:
     """Whether a name gets a value here."""
     return isinstance(node.ctx, ast.Store)
@@ -54,7 +72,9 @@ def is_set(node: ast.Name) -> bool:
 
 @pytest.mark.parametrize("path", sorted(filter(is_python, TOOLS.iterdir())), ids=lambda p: p.name)
 def test_a_tool_names_what_the_package_has(path):
-    assert missing(ast.parse(path.read_text(encoding="utf-8"))) == []
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    assert missing(tree) == []
+    assert refused(tree) == []
 
 
 def test_missing_names_are_found():
@@ -63,3 +83,11 @@ def test_missing_names_are_found():
     assert missing(ast.parse(text)) == []
     with pytest.raises(ImportError):
         missing(ast.parse("from mpilbm.core import processes"))
+
+
+def test_calls_that_are_refused_are_found():
+    text = "from mpilbm.core import units\nfrom mpilbm.core.units import counted\n"
+    assert refused(ast.parse(text + "counted(1, noun='rank'); units.counted(*two)")) == []
+    found = refused(ast.parse(text + "counted(1); units.counted(1, 'rank', 2)"))
+    assert found == ["counted: missing a required argument: 'noun'",
+                     "units: too many positional arguments"]  # fmt: skip

@@ -55,7 +55,7 @@ def run(tools, tmp_path, monkeypatch, optimised):
 
 
 def test_a_cavity_is_compared_with_published_points(run, tmp_path):
-    done = run("cavity2d", "--only", "nothing", "--only", "^trt Re 100$")
+    done = run("cavity2d", "--only", "^trt Re 100$")
     assert done.exit_code == 0, done.output
     assert "| trt Re 100 | u, largest: 0.0046" in done.output
     assert (tmp_path / "validation.out/cavity2d.json").exists()
@@ -68,10 +68,14 @@ def test_expressions_may_contain_commas(tools):
     assert named("shan_chen, flat", ())
 
 
-def test_an_invalid_expression_is_refused(run):
+def test_expressions_are_refused_that_are_invalid_or_match_nothing(run, tmp_path):
     done = run("cavity2d", "--only", "trt (Re")
     assert done.exit_code == 2
     assert "'trt (Re' is no regular expression: missing )" in done.output
+    done = run("cavity2d", "--only", "^trt Re 100$", "--only", "trt,bgk")
+    assert "--only 'trt,bgk': no variant matches; there are: " in str(done.exception)
+    assert "trt Re 100" in str(done.exception)
+    assert not list(tmp_path.glob("validation.out/*/*"))
 
 
 def test_a_heavy_fluid_falls_as_fast_as_theory_has_it(run):

@@ -177,7 +177,7 @@ class LinkedSurfaceWriter:
 
     def write(self, step: int) -> None:
         """Enqueue the sums of this step; the file is written when they are known. Collective."""
-        if self._open:  # keep the sums of one step only
+        if self._open:  # keep the sums of one file only
             self.context.samples.settle()
         self._open = True
         self.context.samples.add(partial(self._complete, step, self._samples.around()))

@@ -11,7 +11,7 @@ from support.slabs import fitting_size
 class Wall:
     """Replaces a boundary: `kind` is its structure, `values` its numbers."""
 
-    capabilities, wall_at, wall_velocity = Capabilities(), "half", None
+    capabilities, wall_at, wall_velocity, layer = Capabilities(), "half", None, None
     mirrors, joins_faces, reflects, conducts, on_site = False, False, False, False, False
     precedence = ()  # as in the list of boundaries
 

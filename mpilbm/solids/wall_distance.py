@@ -249,47 +249,34 @@ def along_normal(shape: Surface, points: NDArray[Any], c: NDArray[Any]) -> Float
     on links beside a link give the slopes of the surface over the plane normal to c, s_k along its
     unit vector k, and c.n = |c| / sqrt(1 + sum_k s_k^2).
     """
-    length = np.sqrt((c * c).sum(axis=0))
-    return length / np.sqrt(1 + sum(slope**2 for slope, _ in _slopes(shape, points, c, length)))
+    length, middle = np.sqrt((c * c).sum(axis=0)), shape.distance(points, -c)
+    slopes = [
+        length * _differences(shape, points, c, middle, beside)[0] / ASIDE
+        for beside in perpendicular(c / length)
+    ]
+    return length / np.sqrt(1 + sum(slope**2 for slope in slopes))
 
 
-def tangent_planes(shape: Surface, points: NDArray[Any], c: NDArray[Any]) -> tuple[Floats, Floats]:
-    """Return unit normals (D, n), out of the shape, and distances (n,) of planes from points.
+def tangent_planes(
+    shape: Surface, points: NDArray[Any], c: NDArray[Any]
+) -> tuple[Floats, Floats, Flags]:
+    """Return unit normals (D, n), out of the shape, distances (n,) of planes, and sharp edges (n,).
 
     The planes touch the surface where links leave the shape, as in `along_normal`:
 
         n = (e + sum_k s_k b_k) / sqrt(1 + sum_k s_k^2),    distance = q |c| e.n,    e = c / |c|
+
+    A link leaves the shape at an outer edge if the surface bends by SHARP there: by
+    d(+h) + d(-h) - 2 d(0) per h = ASIDE, d being the distance along links beside it.
     """
-    length = np.sqrt((c * c).sum(axis=0))
-    normal = c / length
-    for slope, beside in _slopes(shape, points, c, length):
-        normal = normal + slope * beside
+    length, middle = np.sqrt((c * c).sum(axis=0)), shape.distance(points, -c)
+    normal, sharp = c / length, np.zeros(c.shape[1], bool)
+    for beside in perpendicular(c / length):
+        slope, bend = _differences(shape, points, c, middle, beside)
+        normal = normal + length * slope / ASIDE * beside
+        sharp |= bend * length > SHARP * ASIDE
     size = np.sqrt((normal * normal).sum(axis=0))
-    return normal / size, shape.distance(points, -c) * length / size
-
-
-def sharp_edges(shape: Surface, points: NDArray[Any], c: NDArray[Any]) -> Flags:
-    """Whether links leave the shape at an outer edge, (n,): the surface bends by SHARP there.
-
-    It bends by d(+h) + d(-h) - 2 d(0) per h = ASIDE, d being the distance along links beside it.
-    """
-    length, found = np.sqrt((c * c).sum(axis=0)), np.zeros(c.shape[1], bool)
-    for beside in perpendicular(c / length):
-        middle, bend = shape.distance(points, -c), np.zeros(c.shape[1])
-        for sign in (1, -1):
-            near = points + sign * ASIDE * beside
-            mine = np.flatnonzero(~shape.inside(*near) & shape.inside(*(near - c)))
-            bend[mine] += shape.distance(near[:, mine], -c[:, mine]) - middle[mine]
-        found |= bend * length > SHARP * ASIDE
-    return found
-
-
-def _slopes(
-    shape: Surface, points: NDArray[Any], c: NDArray[Any], length: Floats
-) -> Iterator[tuple[Floats, Floats]]:
-    """Yield (s_k, b_k): unit vectors normal to c, and the slopes of the surface along them."""
-    for beside in perpendicular(c / length):
-        yield length * _slope(shape, points, c, ASIDE * beside) / ASIDE, beside
+    return normal / size, middle * length / size, sharp
 
 
 def perpendicular(unit: Floats) -> list[Floats]:
@@ -303,18 +290,21 @@ def perpendicular(unit: Floats) -> list[Floats]:
     return [one, np.cross(unit, one, axis=0)]
 
 
-def _slope(shape: Surface, points: NDArray[Any], c: NDArray[Any], aside: Floats) -> Floats:
-    """The increase of the distance, in links, from a link to one that is `aside` of it.
+def _differences(
+    shape: Surface, points: NDArray[Any], c: NDArray[Any], middle: Floats, beside: Floats
+) -> tuple[Floats, Floats]:
+    """The first and the second difference, in links, of the distances along links beside others.
 
-    By a central difference, one-sided where a link beside it does not cross the surface, and 0
-    where neither does.
+    middle: the distances along the links; beside: unit vectors normal to these. The first one is
+    central, one-sided where a link beside it does not cross the surface, and 0 where neither does.
     """
-    middle = shape.distance(points, -c)
-    total, count = np.zeros(middle.shape), np.zeros(middle.shape)
+    slope, bend, count = (np.zeros(middle.shape) for _ in range(3))
     for sign in (1, -1):
-        near = points + sign * aside
+        near = points + sign * ASIDE * beside
         crosses = ~shape.inside(*near) & shape.inside(*(near - c))
         mine = np.flatnonzero(crosses)
-        total[mine] += sign * (shape.distance(near[:, mine], -c[:, mine]) - middle[mine])
+        more = shape.distance(near[:, mine], -c[:, mine]) - middle[mine]
+        slope[mine] += sign * more
+        bend[mine] += more
         count += crosses
-    return total / np.maximum(count, 1)
+    return slope / np.maximum(count, 1), bend

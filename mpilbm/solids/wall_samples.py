@@ -23,7 +23,6 @@ from mpilbm.solids.wall_distance import (
     FluidPlane,
     fluid_at,
     perpendicular,
-    sharp_edges,
     tangent_planes,
 )
 
@@ -161,8 +160,8 @@ def _planes_of(
         inside = (((at - c >= 0) & (at - c < size)) | periodic).all(axis=1)
         for mine in _blocks(np.flatnonzero(links.has(i) & inside)):
             along = np.broadcast_to(c.astype(float)[:, None], (len(c), len(mine)))
-            n, distance = tangent_planes(shape, at[mine].T + 0.5, along)
-            distance[sharp_edges(shape, at[mine].T + 0.5, along)] = np.inf
+            n, distance, sharp = tangent_planes(shape, at[mine].T + 0.5, along)
+            distance[sharp] = np.inf
             nearer = distance < nearest[mine] - CLOSER
             normal[mine[nearer]], nearest[mine[nearer]] = n.T[nearer], distance[nearer]
             found.append((mine, n.T))

@@ -27,12 +27,12 @@ class Cluster:
     def __init__(self, tables: dict, slabs: int = 1, open_device=None, world=None):
         case = parse_case(tables, "test.toml")
         world, program = world or LocalWorld(slabs, patience=20), codegen.generate(case)
-        self.case, self.solvers = case, []
+        self.case, self.solvers, self.shapes = case, [], []
         for slab in domain.split(case.shape, slabs, case.domain.periodic[-1]):
             device = (open_device or make("backends", "cpu").open)()
             exchanger = world.exchanger(slab.rank, slab, device)
-            shape = build.build(case, slab)
-            self.solvers.append(Solver(case, slab, shape, device, exchanger, program))
+            self.shapes.append(build.build(case, slab))
+            self.solvers.append(Solver(case, slab, self.shapes[-1], device, exchanger, program))
         if slabs > 1 and all(s.faster for s in self.solvers):
             self.each(lambda s: s.take_two_steps(s.faster))
 

@@ -1,8 +1,9 @@
-"""What GCC does once for all texts in C++ with the same header and the same libraries.
+"""What GCC and Clang do once for all texts in C++ with the same header and the same libraries.
 
-It precompiles the header. It links the texts without the libraries of C++, whose symbols the linker
-would read for each text; another shared object loads these libraries into the process. A text takes
-0.14 s of CPU time less: 0.22 s in place of 0.38 s (D2Q9). Other compilers read the header itself.
+They precompile the header. They link the texts without the libraries of C++, whose symbols the
+linker would read for each text; another shared object loads these libraries into the process. With
+GCC a text takes 0.22 s of CPU time in place of 0.38 s (D2Q9), with Clang two thirds of it. Other
+compilers read the header itself.
 """
 
 import atexit
@@ -25,21 +26,31 @@ WITHOUT_LIBRARIES = (
 
 
 @once
-def possible(command: tuple[str, ...]) -> bool:
-    """Whether a command is GCC on a system whose libraries are found by their names (ELF)."""
+def family(command: tuple[str, ...]) -> str:
+    """ "gcc" or "clang", on a system whose libraries are found by their names (ELF); else ""."""
+    if "ziglang" in command:  # a Clang with libraries of its own
+        return ""
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "which.cpp")
         source.write_text(WHICH)
         words = [*command, "-E", "-P", str(source)]
         done = machine.run(words, env=compiler.environment())
-    return done.returncode == 0 and done.stdout.split() == ["yes"]
+    found = done.stdout.strip() if done.returncode == 0 else ""
+    return found if found in MAKES else ""
 
 
 WHICH = """
-#if defined(__GNUC__) && !defined(__clang__) && defined(__ELF__)
-yes
+#if defined(__clang__) && defined(__ELF__)
+clang
+#elif defined(__GNUC__) && defined(__ELF__)
+gcc
 #endif
 """
+# The flags that precompile a header, by family. Clang would look for the header that it has read.
+MAKES = {
+    "gcc": ("-x", "c++-header"),
+    "clang": ("-Xclang", "-fmodules-embed-all-files", "-x", "c++-header"),
+}
 
 
 def kept(name: str, key: str, make: Callable[[], bytes]) -> bytes:
@@ -52,18 +63,19 @@ def kept(name: str, key: str, make: Callable[[], bytes]) -> bytes:
 
 
 @once
-def header(text: str, key: str, compiled: Compile) -> Path:
-    """The path of a header to include, next to which GCC finds it precompiled.
+def header(family: str, text: str, key: str, compiled: Compile) -> tuple[str, ...]:
+    """The flags with which a compiler includes a header that it has precompiled.
 
     The folder is one of this process: a cache may be removed while the process runs.
     """
     folder = Path(tempfile.mkdtemp(prefix="mpilbm-header-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    path = folder / "header.h"
+    path, made = folder / "header.h", folder / "header.h.gch"
     path.write_text(text, encoding="utf-8")
-    made = kept("emulated.gch", key, lambda: compiled(text, ("-x", "c++-header")))
-    path.with_name("header.h.gch").write_bytes(made)
-    return path
+    made.write_bytes(kept("emulated.gch", key, lambda: compiled(text, MAKES[family])))
+    if family == "gcc":  # finds it next to the header
+        return "-include", str(path)
+    return "-include-pch", str(made), "-Xclang", "-fno-validate-pch"
 
 
 @once

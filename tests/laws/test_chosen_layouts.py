@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -73,7 +74,7 @@ def usual(choice: dict) -> bool:
 
 def choices(case) -> set[str]:
     """The layouts that `auto` may choose for a case, on any device with any memory."""
-    allowed = lambda layout: not problems_with(case, layout=layout)  # noqa: E731
+    allowed = cache(lambda layout: not problems_with(case, layout=layout))
     return {Auto().resolve(facts, allowed)[0].name for facts in FACTS}
 
 

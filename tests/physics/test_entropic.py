@@ -142,6 +142,7 @@ def whole(cluster) -> np.ndarray:
     ("lattice", "precision", "steps"),
     [("D2Q9", "single", [1] * 100 + [100] * 12), ("D3Q19", "double", [1] * 100)],
 )
+@pytest.mark.usefixtures("optimised")
 def test_h_never_grows(lattice, precision, steps):
     """Long after bgk has died in this flow, on D2Q9."""
     w = np.array(make("lattices", lattice).w, float)[:, None, None]
@@ -155,6 +156,7 @@ def test_h_never_grows(lattice, precision, steps):
         assert not np.isfinite(layer(lattice, "bgk", precision).run(1300).state()).all()
 
 
+@pytest.mark.usefixtures("optimised")
 @pytest.mark.parametrize("lattice", ["D2Q9", "D3Q27"])
 def test_kbc_survives_as_well(lattice):
     """Its gamma makes H least to leading order alone: H may grow, and does in this flow."""

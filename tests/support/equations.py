@@ -127,7 +127,7 @@ class Fluid:
         return self.model.collide_at(f, at, self.F, self.rates, let or self._let)
 
     def _let(self, name, value):
-        if not self.rational:
+        if not (self.rational and self.symbolic):
             return value
         self.named[Symbol(name)] = value
         return Symbol(name)

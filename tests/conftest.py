@@ -74,14 +74,16 @@ def optimised(monkeypatch):
     """
     usual, quick = kernels.unit, compiler.FLAGS[len(FLAGS) :]
 
+    def of_a_step(kernel):
+        return kernel.phase == "collide" or kernel.role in ("show", "look")  # of coupled fluids
+
     def unit(program, some):
         found = usual(program, some)
-        of_a_step = any(kernel.phase == "collide" for kernel in some)
-        return replace(found, flags=found.flags + (FAST if of_a_step else quick))
+        return replace(found, flags=found.flags + (FAST if any(map(of_a_step, some)) else quick))
 
     if not ALL:
         monkeypatch.setattr(compiler, "FLAGS", FLAGS)
-        monkeypatch.setattr(units, "label", lambda kernel: str(kernel.phase == "collide"))
+        monkeypatch.setattr(units, "label", lambda kernel: str(of_a_step(kernel)))
         monkeypatch.setattr(kernels, "unit", unit)
 
 

@@ -45,6 +45,7 @@ def past(radius: float, size: list[int], lattice: str = "D2Q9", **tables) -> dic
     return closed(lattice, size, faces, **(given | tables))
 
 
+@pytest.mark.usefixtures("optimised")
 @pytest.mark.parametrize(
     ("lattice", "radius", "size", "steps", "least", "most"),
     [("D2Q9", 5.0, [60, 60], 1500, 1.7, 2.2), ("D3Q19", 4.0, [36, 26, 26], 200, 1.2, 1.6)],

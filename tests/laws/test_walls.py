@@ -60,6 +60,7 @@ def test_a_wall_at_a_fraction_of_a_cell(offset):
     assert finest[1] < finest[0] * 0.85
 
 
+@pytest.mark.usefixtures("optimised")
 @pytest.mark.parametrize("wall", [LINEAR, QUADRATIC, CENTRAL], ids=named)
 def test_flow_between_cylinders(wall):
     """A turning wall, one line of formulas, and curved."""

@@ -13,6 +13,7 @@ from mpilbm.core.registry import make, names
 from mpilbm.physics.couplings import diffuse_interface
 from mpilbm.physics.couplings.free_energy import moved, stressed, wetting_potential
 
+many_steps = pytest.mark.usefixtures("optimised")
 LATTICES = [name for name in names("lattices") if make("lattices", name).isotropy >= 4]
 
 
@@ -83,6 +84,7 @@ def test_masses_and_momentum_are_kept():
     assert total["kinetic_energy"] > 1e-6
 
 
+@many_steps
 def test_a_drop_has_the_pressure_of_laplace():
     """dp R = sqrt(8 kappa a / 9), the radius by the area of oil."""
     n, R = 48, 12
@@ -96,6 +98,7 @@ def test_a_drop_has_the_pressure_of_laplace():
     assert abs(found / wanted - 1) < 0.03
 
 
+@many_steps
 @pytest.mark.parametrize("kappa", [0.08, 0.16])
 def test_the_tension_of_a_flat_interface(kappa):
     """kappa sum (phi(y + 1) - phi(y - 1))^2 / 4, lower than the formula by a / (12 kappa)."""
@@ -117,12 +120,14 @@ def test_the_potential_of_an_angle(angle):
     assert abs(found - np.cos(np.radians(angle))) < 1e-12
 
 
+@many_steps
 @pytest.mark.parametrize(("inner", "outer", "most"), [(0.03, 0.3, 0.13), (0.3, 0.03, 0.04)])
 def test_a_flow_in_layers_of_different_viscosity(inner, outer, most):
     """The error of the default, in 24 cells; with the linear mean it is 0.37 and 0.25."""
     assert layered_flow(24, inner, outer, width=1.9) < most
 
 
+@many_steps
 @pytest.mark.parametrize("mean", ["harmonic", "linear"])
 def test_the_error_of_a_mean_is_the_predicted_one(mean):
     found = layered_flow(24, 0.03, 0.3, width=1.9, viscosity_mean=mean)

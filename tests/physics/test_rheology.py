@@ -101,6 +101,7 @@ def test_the_kernel_finds_the_viscosity_of_the_initial_shear(name, precision):
     )
 
 
+@pytest.mark.usefixtures("optimised")
 @over_fluids
 def test_channel_flow_converges_with_second_order(name, fields):
     errors = []
@@ -118,6 +119,7 @@ def test_lattices_agree(lattice):
     assert channel_error(closure, G, 10, lattice=lattice, collision=collision) < 0.1
 
 
+@pytest.mark.usefixtures("optimised")
 @pytest.mark.parametrize(("name", "index"), [("power_law", 0.5), ("bingham", 1)])
 def test_pipe_flow(name, index):
     closure, G = scaled(name, 5.3, per=2, index=index, viscosity_max=10.0)

@@ -118,6 +118,7 @@ def test_a_restart_does_not_show(layout):
     assert np.array_equal(enthalpy_state(again.run(5)), enthalpy_state(whole.run(5)))
 
 
+@pytest.mark.usefixtures("optimised")
 def test_a_cylinder_of_another_conductivity_distorts_the_field():
     """Against the exact solution; the surface consists of faces of cells."""
     cluster, exact = cylinder(32, 10, 10.0)

@@ -181,6 +181,7 @@ def poiseuille(name: str, n: int) -> float:
 FIRST_ORDER = ("equilibrium", "do_nothing", "grad", "tamm_mott_smith")
 
 
+@pytest.mark.usefixtures("optimised")
 @pytest.mark.parametrize("name", GIVEN["rho"])
 def test_poiseuille_to_a_given_density(name):
     coarse, fine = poiseuille(name, 8), poiseuille(name, 16)

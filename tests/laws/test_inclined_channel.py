@@ -53,6 +53,7 @@ def inclined(wall: dict, n: int, offset: float, nu: float) -> tuple[float, float
     return float(np.sqrt((error**2).mean())), float(apart)
 
 
+@pytest.mark.usefixtures("optimised")
 @pytest.mark.parametrize("nu", [0.1, 0.5])
 @pytest.mark.parametrize("wall", [CENTRAL, LINEAR, QUADRATIC], ids=named)
 def test_walls_at_a_slope_are_of_second_order(wall, nu):

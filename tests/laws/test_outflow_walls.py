@@ -29,6 +29,7 @@ def leaving(out, nu, lattice="D3Q19", wall="bounce_back", length=32):
     }
 
 
+@pytest.mark.usefixtures("optimised")
 @pytest.mark.parametrize(
     ("lattice", "ratio", "warned"),
     [("D3Q19", 2.5, False), ("D3Q19", 5, True), ("D3Q13", 1.8, False), ("D3Q13", 3, True)],

@@ -31,6 +31,7 @@ def force(tables: dict) -> np.ndarray:
     return np.array([*taken[:2], taken[2] - np.cross([*at, 0], [*taken[:2], 0])[2]])
 
 
+@pytest.mark.usefixtures("optimised")
 @pytest.mark.parametrize(("length", "error"), [(8, 0.1), (16, 0.05)])
 def test_a_turned_body_has_the_force_of_the_body_at_rest(tmp_path, length, error):
     """A bar of triangles, turned by its motion, and turned in its file; and a box by formulas.

@@ -50,6 +50,7 @@ def test_less_sound_returns_from_an_outlet():
     assert echo[1] < echo[2] < 0.85
 
 
+@pytest.mark.usefixtures("optimised")
 def test_a_sponge_between_walls_compresses_the_fluid_in_front_of_it():
     """The rise that `check` estimates and its advice; a plane channel needs 1.5 times as much."""
     walls = [{"name": "bounce_back", "where": ["y-", "y+"]}]
@@ -110,6 +111,7 @@ def channel(sponge) -> np.ndarray:
     return u[:, 0, 10 : nx // 2, 0]
 
 
+@pytest.mark.usefixtures("optimised")
 def test_the_steady_flow_upstream_is_unchanged():
     without, found = channel(()), channel([at_outlet(16)])
     assert np.abs(found - without).max() < 2e-3 * without.max()

@@ -26,6 +26,7 @@ def permeability(wall: dict, viscosity: float, n: int = 8) -> float:
     return viscosity * momentum / n**3 / force
 
 
+@pytest.mark.usefixtures("optimised")
 @pytest.mark.parametrize("wall", [HALF_WAY, CENTRAL, LINEAR], ids=lambda wall: wall["name"])
 def test_permeability_at_two_viscosities(wall):
     """Equal to 1e-5 with `trt`, but not with interpolated walls."""

@@ -116,6 +116,7 @@ def derivative(field, axis: int):
     return np.fft.ifft(np.fft.fft(field, axis=2 - axis) * k.reshape(shape), axis=2 - axis).real
 
 
+@pytest.mark.usefixtures("optimised")
 def test_a_vortex_loses_the_energy_that_the_viscosities_dissipate():
     """dE/dt = -sum 2 (nu + nu_t) S:S within 5 %, of which nu_t has more than a third.
 

@@ -94,6 +94,7 @@ def test_a_fluid_at_rest_presses_alone():
     assert np.abs(stress).max() < 0.01 * pressure[1]
 
 
+@pytest.mark.usefixtures("optimised")
 def test_both_methods_find_the_drag_of_a_cylinder(tmp_path):
     """In a periodic array; the columns of the file are the parts of its force."""
     disc = {"name": "sphere", "centre": [20.2, 19.9], "radius": 8.3}

@@ -174,6 +174,7 @@ def converted(
     """The value with `convert(value, kind, key path)` in place of each table and each number."""
 
     def walk(value: Any, kind: Kind, path: str) -> Any:
+        """The converted value of this kind at a key path, entries of tables and lists included."""
         kind = resolved(value, kind)
         if not isinstance(value, list):
             value = convert(value, kind, path)
@@ -214,6 +215,7 @@ def with_present_names(tables: dict) -> tuple[dict, list[str], list[Finding]]:
     notes: list[Finding] = []
 
     def renamed(value: Any, kind: Kind, path: str) -> Any:
+        """A table with present names in place of earlier ones, any other value unchanged."""
         earlier = kind.model.earlier if isinstance(value, dict) and kind.model else {}
         for old in earlier.keys() & value.keys() if earlier else ():
             key, new = f"{path}.{old}".lstrip("."), earlier[old]

@@ -48,6 +48,7 @@ def _forms(expressions: Sequence[Basic]) -> Forms:
     products: dict[Basic, None] = {}
 
     def visit(expression: Basic) -> None:
+        """Note the sums and products of an expression, and forms without a sign in front."""
         if not expression.args or expression in seen:
             return
         for each in expression.args:

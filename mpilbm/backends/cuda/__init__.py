@@ -236,6 +236,7 @@ class CudaDevice(GpuDevice):
         bodies: BodyWalls,
         grid: Grid,
     ) -> bool:
+        """Let the sweep apply these walls; False without a sweep, or where no tile fits."""
         sweep = kernels[GENERAL]
         return isinstance(sweep, SweepKernel) and sweep.apply(walls, bodies, grid)
 
@@ -250,6 +251,7 @@ class CudaDevice(GpuDevice):
         grid: Grid,
         columns: tuple[int, int] | None = None,
     ) -> TwoStepsKernel | None:
+        """The sweep with two steps in one pass; None without a sweep, or where no tile fits."""
         sweep = kernels[GENERAL]
         if not isinstance(sweep, SweepKernel):
             return None
@@ -262,6 +264,7 @@ class CudaDevice(GpuDevice):
         bodies: BodyWalls,
         grid: Grid,
     ) -> CompiledKernel | None:
+        """The sweep of another box with these walls; None without one, or where no tile fits."""
         sweep = kernels[GENERAL]
         if not isinstance(sweep, SweepKernel):
             return None

@@ -150,6 +150,7 @@ class OpenclDevice(GpuDevice):
             ) from error
 
     def pinned(self, count: int, dtype: DTypeLike) -> np.ndarray:
+        """A host array in a mapped buffer of the driver. Raises MpilbmError without memory."""
         dtype, flags = np.dtype(dtype), self.cl.mem_flags
         size = _whole(int(count) * dtype.itemsize)
         both = self.cl.map_flags.READ | self.cl.map_flags.WRITE

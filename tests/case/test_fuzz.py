@@ -1,7 +1,8 @@
 """Generated cases through `mpilbm check`: exit code 0 or 2, no exception, little time and memory.
 
-Each test is a process of its own (see support/fuzz.py), whose memory is limited. To look at one
-case: `PYTHONPATH=tests python -m support.fuzz SEED INDEX INDEX+1 FOLDER`, in FOLDER/case.toml.
+More than 20 s: many cases. Each test is a process of its own (see support/fuzz.py), whose memory is
+limited. To look at one case: `PYTHONPATH=tests python -m support.fuzz SEED INDEX INDEX+1 FOLDER`,
+in FOLDER/case.toml.
 """
 
 import json

@@ -1,4 +1,7 @@
-"""The commands work in locales whose encoding is not UTF-8."""
+"""The commands work in locales whose encoding is not UTF-8.
+
+More than 20 s: each command is a process, in each of the locales.
+"""
 
 import os
 import subprocess

@@ -1,4 +1,7 @@
-"""Whatever happens to standard output and standard error, a run ends as it would without."""
+"""Whatever happens to standard output and standard error, a run ends as it would without.
+
+More than 20 s: each test is a run in a process of its own.
+"""
 
 import json
 import os

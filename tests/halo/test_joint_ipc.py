@@ -1,4 +1,7 @@
-"""Steps of one launch that exchange their edge planes themselves, by `cuda_ipc`: the same bits."""
+"""Steps of one launch that exchange their edge planes themselves, by `cuda_ipc`: the same bits.
+
+More than 20 s: kernel texts in C++, and blocks of several ranks that wait for each other.
+"""
 
 import random
 import time

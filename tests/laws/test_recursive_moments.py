@@ -1,4 +1,7 @@
-"""`recursive_regularized` in the layout `moments`: the flows of `ab`, without populations."""
+"""`recursive_regularized` in the layout `moments`: the flows of `ab`, without populations.
+
+More than 20 s: kernel texts of two layouts on three lattices.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,7 @@
-"""Wall models at plane walls of bodies are those at faces; neither cut nor layout shows."""
+"""Wall models at plane walls of bodies are those at faces; neither cut nor layout shows.
+
+More than 20 s: kernel texts of wall models, by layout.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,7 @@
-"""A restart does not continue a file with rows, or files of a series, of another meaning."""
+"""A restart does not continue a file with rows, or files of a series, of another meaning.
+
+More than 20 s: each output has runs and restarts.
+"""
 
 import json
 import shutil

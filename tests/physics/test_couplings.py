@@ -1,4 +1,7 @@
-"""Coupled fluids: their equations, slabs and restarts that do not show, and what is refused."""
+"""Coupled fluids: their equations, slabs and restarts that do not show, and what is refused.
+
+More than 20 s: kernel texts of coupled fluids, by lattice and layout.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,7 @@
-"""Forces on bodies: what the fluid loses of its momentum, they get."""
+"""Forces on bodies: what the fluid loses of its momentum, they get.
+
+More than 20 s: each boundary has kernel texts in two layouts.
+"""
 
 from itertools import product
 

@@ -44,7 +44,6 @@ def test_all_arrays_are_freed_with_the_solver(tables, slabs, monkeypatch):
 
     for name in ("allocate", "pinned"):
         monkeypatch.setattr(CpuDevice, name, noted)
-    gc.collect()
     gc.disable()
     try:
         outputs = [*tables.get("output", ()), {"name": "statistics", "every": 1}]

@@ -1,4 +1,7 @@
-"""Files at paths that a user names: only regular files of mpilbm are replaced."""
+"""Files at paths that a user names: only regular files of mpilbm are replaced.
+
+More than 20 s: each command draws or writes its files.
+"""
 
 import contextlib
 import os

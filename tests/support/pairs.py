@@ -7,15 +7,15 @@ from types import SimpleNamespace
 from mpilbm.core.registry import make
 
 ALL_COMBINATIONS = bool(os.environ.get("MPILBM_TEST_ALL"))
-SHARES = {"first": slice(0, None, 2), "second": slice(1, None, 2)}
+SHARES = {"each": slice(None), "half": slice(1, None, 2)}
 NAMES_ONLY = os.environ.get("MPILBM_TEST_NAMES")
 
 
 def all_pairs(options: dict[str, list], allowed=lambda choice: True) -> list[dict]:
     """Combinations with each allowed pair of values at least once.
 
-    All combinations with MPILBM_TEST_ALL; with MPILBM_TEST_NAMES, "first" or "second", one half of
-    those with which each value occurs at least once."""
+    All combinations with MPILBM_TEST_ALL; with MPILBM_TEST_NAMES those with which each value occurs
+    at least once ("each"), or one half of them ("half")."""
     names = list(options)
     choices = [dict(zip(names, values, strict=True)) for values in product(*options.values())]
     choices = [choice for choice in choices if allowed(choice)]
@@ -23,7 +23,7 @@ def all_pairs(options: dict[str, list], allowed=lambda choice: True) -> list[dic
 
 
 def share(choices: list[dict]) -> list[dict]:
-    """All of them; with MPILBM_TEST_NAMES every other one, since two compilers share them."""
+    """All of them; with MPILBM_TEST_NAMES = "half" every other one."""
     return choices[SHARES[NAMES_ONLY]] if NAMES_ONLY else choices
 
 

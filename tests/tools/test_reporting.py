@@ -1,4 +1,7 @@
-"""Tests that hang: what the plugin `reporting` prints, serially, under xdist, under mpirun."""
+"""Tests that hang: what the plugin `reporting` prints, serially, under xdist, under mpirun.
+
+More than 20 s: the tests that hang are those of processes, which wait for their time limit.
+"""
 
 import subprocess
 import sys

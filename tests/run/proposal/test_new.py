@@ -1,4 +1,7 @@
-"""`mpilbm new --template external` and `internal`: a case for a flow in SI, which runs as it is."""
+"""`mpilbm new --template external` and `internal`: a case for a flow in SI, which runs as it is.
+
+More than 20 s: proposals are run, at their own resolution.
+"""
 
 import re
 import shlex

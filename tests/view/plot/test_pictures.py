@@ -1,4 +1,7 @@
-"""Pictures of runs: drawn from synthetic snapshots whose profiles are known exactly."""
+"""Pictures of runs: drawn from synthetic snapshots whose profiles are known exactly.
+
+More than 20 s: each test draws figures.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,7 @@
-"""Curves over time, and options of `mpilbm plot`."""
+"""Curves over time, and options of `mpilbm plot`.
+
+More than 20 s: each test draws figures.
+"""
 
 import numpy as np
 import pytest

@@ -29,7 +29,8 @@ class Snapshot(Strided):
 
     With moving bodies `solid` is 1 in cells whose centre is in one of them. The field body_share is
     the share of a cell that a moving body fills, and body the number of this [[body]] in the case,
-    from 1; both are 0 elsewhere.
+    from 1; both are 0 elsewhere. With `stride` cells of moving bodies are part of the means, body
+    is the largest number in a block, and a block is solid if all of its cells are in bodies.
 
     `snapshot.vtkhdf.series` lists the files with their times; ParaView opens it as one time series.
     With a label the names begin with `snapshot_<label>`.

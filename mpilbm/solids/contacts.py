@@ -3,6 +3,7 @@
 A gap is measured between the surfaces of two bodies, or of a body and a face of the box. With s =
 (contact - gap) / contact between 0 and 1 the bodies repel each other with F = S s^2 along the
 normal, see physics/motions/free.py; of two free bodies the smaller S and the larger contact count.
+Each part of the surface that is near another one has such a force, see near_parts.py.
 """
 
 from collections.abc import Iterator
@@ -15,11 +16,13 @@ import numpy as np
 from mpilbm.core.errors import BodyError
 from mpilbm.model.case import BoundedLattice
 from mpilbm.physics.boundary_capabilities import FaceFlow
+from mpilbm.physics.rigid_body import rotation_of, turned_by
 from mpilbm.solids import Floats
 from mpilbm.solids.distance_field import BAND, SPACING
 from mpilbm.solids.free_path import FreePath
-from mpilbm.solids.gaps import nearest
+from mpilbm.solids.gaps import gaps
 from mpilbm.solids.moving_bodies import MovingBody
+from mpilbm.solids.near_parts import near_parts
 from mpilbm.solids.periodic_images import ShapeInBox
 from mpilbm.solids.sampled_shape import Rigid, sampled
 from mpilbm.solids.shapes import Shape
@@ -49,7 +52,8 @@ class Contacts:
 
     def __init__(self, case: BoundedLattice, bodies: tuple[MovingBody, ...]):
         self._bodies, self._D = bodies, case.dimensions
-        self._size = np.array((*case.domain.size, 1)[:3], float)
+        self._cells = (*case.domain.size, 1)[:3]
+        self._size = np.array(self._cells, float)
         self._periods = bodies[0].periods
         faces = {face: each for each in case.boundaries for face in each.where}
         self._open = {name for name, each in faces.items() if each.face_flow is not FaceFlow.CLOSED}
@@ -66,7 +70,7 @@ class Contacts:
     def loads(self, t: int) -> Loads:
         """The repulsion during the step from t to t + 1; BodyError if bodies touch.
 
-        Of free bodies at the places half a step later that follow from their velocities.
+        Of free bodies at the places half a step later that follow from their velocities and spins.
         """
         poses = [self._pose(body, t) for body in self._bodies]
         found: Loads = {}
@@ -85,7 +89,8 @@ class Contacts:
         if isinstance(path, FreePath):
             state = path.at(t)
             centre = state.centre + state.velocity / 2
-            return Pose(label, body.shape, centre, state.rotation, path)
+            turned = rotation_of(turned_by(state.spin / 2, state.turn))
+            return Pose(label, body.shape, centre, turned, path)
         at = body.placement(t + 0.5)
         return Pose(label, body.shape, at.of(body.middle), at.rotation)
 
@@ -101,13 +106,32 @@ class Contacts:
                 away = pose.centre[a] if sign > 0 else self._size[a] - pose.centre[a]
                 if away - pose.shape.reach > contact:
                     continue
-                below, point = pose.shape.furthest(-normal @ pose.rotation)
+                down = -normal @ pose.rotation
+                below, point = pose.shape.furthest(down)
                 gap = float(away - below)
                 if not gap > 0:
                     raise self._ends(pose, t, face, opening)
-                if gap < contact and not opening:
-                    force = pose.path.strength * (1 - gap / contact) ** 2 * normal
-                    _add(found, pose, force, pose.rotation @ point)
+                if opening:
+                    continue
+                for share, near, arm in self._beside(pose.shape, down, gap, point, contact):
+                    force = share * pose.path.strength * (1 - near / contact) ** 2 * normal
+                    _add(found, pose, force, pose.rotation @ arm)
+
+    def _beside(
+        self, shape: Rigid, down: Floats, least: float, lowest: Floats, contact: float
+    ) -> list[tuple[float, float, Floats]]:
+        """Share, gap and place of the parts of a shape near a face that is `down`, a unit vector.
+
+        least, lowest: the least gap, and the place where it is.
+        """
+        if least >= contact or shape.is_round:
+            return [(1.0, least, lowest)] if least < contact else []
+        points = shape.outline(self._cells)
+        height = (points * down).sum(axis=1)
+        parts = near_parts(
+            least + height.max() - height, points, shape.spacing(self._cells), contact
+        )
+        return [(part.share, part.gap, part.weights @ points) for part in parts]
 
     def _ends(self, pose: Pose, t: int, face: str, opening: bool) -> BodyError:
         """The error of a body at a face."""
@@ -133,18 +157,17 @@ class Contacts:
         if one.shape.field and two.shape.field:
             contact = min(contact, BAND)  # larger gaps between fields are not known
         for offset in self._offsets(one, two, contact):
-            near = nearest(one, two, offset, tuple(int(n) for n in self._size), contact)
-            if near is None:
-                continue
-            if not near.gap > 0:
+            near = gaps(one, two, offset, self._cells, contact)
+            if any(not part.gap > 0 for part in near):
                 free, other = (one, two) if one.path else (two, one)
                 raise self._touches(free, t, f"touches body '{other.label}'")
             strength = min(path.strength_within(contact) for path in paths)
-            force = strength * (1 - near.gap / contact) ** 2 * near.normal
-            if one.path:
-                _add(found, one, force, near.point)
-            if two.path:
-                _add(found, two, -force, near.point + offset)
+            for part in near:
+                force = part.share * strength * (1 - part.gap / contact) ** 2 * part.normal
+                if one.path:
+                    _add(found, one, force, part.point)
+                if two.path:
+                    _add(found, two, -force, part.point + offset)
 
     def _offsets(self, one: Pose, two: Pose, contact: float) -> Iterator[Floats]:
         """From the centre of the second body to that of the first, of all images near enough.
@@ -174,7 +197,7 @@ class Contacts:
             low, high = (np.array(bound, float) for bound in shape.bounds())
             if (at[:D] + reach[:D] < low).any() or (at[:D] - reach[:D] > high).any():
                 continue
-            points = pose.shape.outline(tuple(int(n) for n in self._size)) @ pose.rotation.T + at
+            points = pose.shape.outline(self._cells) @ pose.rotation.T + at
             points[:, wraps] %= self._periods[wraps]
             if shape.inside(*points.T[:D]).any():
                 raise self._touches(pose, t, f"touches body '{label}'")

@@ -15,7 +15,6 @@ FLAT = 1e-4  # component of a direction below which it is across an axis
 SLOPE = 1e-4  # cells, of differences of distances
 RAYS, ALONG = 200, 9  # points of a surface, and places along an endless axis
 APART, MOST = 0.5, 2**14  # cells between points of an outline; points, about, of one without edges
-SLOPED = 0.25  # cells beyond the nearest point, of those whose gradients are computed
 OUTLINES = 64  # in memory
 
 
@@ -125,13 +124,13 @@ class RigidShape:
         found: Floats = outside + np.minimum(beyond.max(axis=-1), 0)
         return found
 
-    def beside(self, q: Floats) -> tuple[Floats, Floats]:
+    def beside(self, q: Floats, within: float) -> tuple[Floats, Floats]:
         """Distances of points from the surface, (n,), and their gradients, (n, 3); q: (n, 3).
 
-        Gradients of points that are more than SLOPED further away than the nearest one are 0.
+        Gradients of points that are not `within` this distance are 0.
         """
         found, gradients = self.distance(q), np.zeros(q.shape)
-        some = found <= found.min() + SLOPED
+        some = found < within
         values = self.distance(q[some][:, None] + SLOPE * np.concatenate([np.eye(3), -np.eye(3)]))
         slope = values[:, :3] - values[:, 3:]
         length = np.sqrt((slope**2).sum(axis=1, keepdims=True))
@@ -171,6 +170,14 @@ class RigidShape:
         """
         return _outline(self, size if self.endless else ())
 
+    def spacing(self, size: tuple[int, ...]) -> float:
+        """A bound of the distance between neighbours in `outline`; at least 1."""
+        return max(1.0, self._apart(size))
+
+    def _apart(self, size: tuple[int, ...]) -> float:
+        """The distance between points of faces in `outline`."""
+        return max(APART, sqrt(self.surface_to_volume * self.volume(size) / MOST))
+
     def within(self, size: tuple[int, ...]) -> Floats:
         """Points of the surface and in the body, (n, 3), likewise."""
         points = self.points(size)
@@ -208,13 +215,13 @@ class RigidShape:
 def _outline(shape: RigidShape, size: tuple[int, ...]) -> Floats:
     """The points of RigidShape.outline; size: the box of an endless shape."""
     D = shape.dimensions
-    area = shape.surface_to_volume * shape.volume(size)
-    apart = max(APART, sqrt(area / MOST))
+    apart = shape._apart(size)
     if not shape.round_axes:
         found = _of_box(shape.half[:D], apart)
     elif len(shape.round_axes) < D:
         found = _of_cylinder(shape, apart, size)
     else:
+        area = shape.surface_to_volume * shape.volume(size)
         count = max(RAYS, ceil(area / apart ** (D - 1)))
         found = shape.radius * directions(count, D)
     return np.pad(found, ((0, 0), (0, 3 - found.shape[1])))

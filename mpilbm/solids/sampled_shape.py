@@ -20,7 +20,6 @@ DIRECTIONS, POINTS = 200, 400  # in which the surface extends furthest; points o
 PROBED = 2**14  # points of the surface whose distance from the opposite side is computed
 STEP = 0.25  # cells between places on the way to it
 THIN_PART = 0.1  # of the surface, that is at least as thin as `thickness`
-FLAT = 0.25  # cells below the furthest point, of the part of a surface that counts as a flat one
 NEAR = 0.5  # cells from the surface, within which the field gives distances
 KNOWN = BAND - 1e-6  # cells: interpolation rounds BAND itself
 ROUNDS = 2  # of better nearest points
@@ -79,6 +78,10 @@ class SampledShape:
         """Points of the surface, one for each cell that it cuts, (n, 3), from the centre."""
         return self._outline
 
+    def spacing(self, size: tuple[int, ...]) -> float:
+        """A bound of the distance between neighbours in `outline`, but for rare ones."""
+        return 1.0
+
     @cached_property
     def corners(self) -> Floats:
         """The points of the surface that are furthest in DIRECTIONS, (n, 3), from the centre."""
@@ -98,15 +101,11 @@ class SampledShape:
     def furthest(self, direction: Floats) -> tuple[float, Floats]:
         """How far the shape extends from its centre, and the point there, (3,).
 
-        direction: (3,), a unit vector in the frame of the shape. The point is a mean of the points
-        of the surface that are at most FLAT cells lower; the weight falls linearly with the height,
-        so it moves continuously as the shape turns.
+        direction: (3,), a unit vector in the frame of the shape.
         """
-        points = self._outline.T
-        height = direction[0] * points[0] + direction[1] * points[1] + direction[2] * points[2]
-        top = float(height.max())
-        weight = np.maximum(0, 1 - (top - height) / FLAT)
-        return top, (weight * points).sum(axis=1) / weight.sum()
+        height = (self._outline * direction).sum(axis=1)
+        top = int(np.argmax(height))
+        return float(height[top]), self._outline[top]
 
     def distance(self, q: Floats) -> Floats:
         """The distance of points from the surface, (...); BAND and more are bounds of it.
@@ -124,16 +123,16 @@ class SampledShape:
         size = np.sqrt((gradient**2).sum(axis=0))
         return distance + away, (gradient / np.maximum(size, SMALL)).T
 
-    def beside(self, q: Floats) -> tuple[Floats, Floats]:
+    def beside(self, q: Floats, within: float) -> tuple[Floats, Floats]:
         """Distances of points from the surface, (n,), and normals of the surface there, (n, 3).
 
         q: (n, 3), as in `distance`. Up to NEAR those of the field; beyond, interpolated distances
         are too small, and the nearest point of the surface is found, from that of the outline on.
-        inf for points further away than about BAND, and for those that are certainly more than FLAT
-        further away than another one.
+        inf for points further away than about BAND, and for those that are certainly not `within`
+        this distance.
         """
         found, normals = self._at(q)
-        some = np.flatnonzero((found >= NEAR) & (found < min(KNOWN, found.min() + NEAR + FLAT)))
+        some = np.flatnonzero((found >= NEAR) & (found < min(KNOWN, within)))
         others = found >= NEAR
         if some.size:
             way = q[some] - self._nearest(q[some])

@@ -113,3 +113,20 @@ def test_a_cube_of_triangles_falls_as_the_box(tmp_path):
     assert fall[1] == pytest.approx(fall[0], rel=0.02)
     assert seen[1].angle == pytest.approx(seen[0].angle, rel=0.03)
     assert seen[1].centre == pytest.approx(seen[0].centre, abs=0.05)
+
+
+def test_a_bar_that_turns_in_a_slot_of_one_body():
+    """Both ends touch opposite sides of the same body, which turn it back, and it does not touch.
+
+    A single contact would be the mean of both sides, which is no force.
+    """
+    walls = [([2, 1], [50, 6]), ([2, 16], [50, 21]), ([2, 1], [5, 21])]
+    sides = [{"name": "box", "lower": low, "upper": high} for low, high in walls]
+    slot = {"label": "slot", "shape": {"name": "union", "of": sides}, "boundary": CELLS}
+    bar = {"name": "box", "lower": [14, 9.5], "upper": [38, 12.5]}
+    turns = free("bar", bar, rate=0.008, density=20.0)
+    cluster = Cluster(closed([52, 22], slot, turns) | {"fluid": {"viscosity": 0.02}}).start()
+    angles = [float(state(cluster.run(5)).angle[0]) for _ in range(30)]
+    print(f"angles up to {max(angles):.3f} and down to {min(angles):.3f}, at last {angles[-1]:.3f}")
+    assert 0.15 < max(angles) < 0.3
+    assert angles[-1] < max(angles) - 0.05

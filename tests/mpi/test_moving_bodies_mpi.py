@@ -25,6 +25,8 @@ def moving(steps):
         part = {"label": f"{name}_{number}", "shape": shape, "boundary": boundary, "motion": motion}
         bodies.append(part)
     outputs = [OUTPUT, {"name": "checkpoint", "every": 10}]
+    fields = ["u", "body", "body_share"]
+    outputs.append({"name": "snapshot", "every": 20, "stride": 3, "fields": fields})
     tables = flow("D2Q9", size=[24, 16], body=bodies, output=outputs, run={"steps": steps})
     return parse_case(tables | {"backend": {"name": "cpu"}}, "moving.toml")
 
@@ -42,3 +44,8 @@ def test_ranks_and_restarts_do_not_show(mpi_tmp_path):
         assert text.count("\n") == 42
     expected, found = (datasets(each / "checkpoint_000000040.h5") for each in (whole, parts))
     assert np.array_equal(found["fluid/f"], expected["fluid/f"])
+    expected, found = (datasets(each / "snapshot_000000040.vtkhdf") for each in (whole, parts))
+    for name in ("u", "body", "body_share", "solid"):
+        place = f"VTKHDF/CellData/{name}"
+        assert np.array_equal(found[place], expected[place]), name
+        assert expected[place].any(), name

@@ -58,6 +58,24 @@ def test_coupled_fluids_in_two_dimensions(tmp_path, monkeypatch):
     assert {name for name, _ in copied} == {"PartSource"}
 
 
+def test_moving_bodies(tmp_path, monkeypatch):
+    """Shares are added, of numbers the largest counts, and `solid` is that of the step."""
+    bodies = [
+        {
+            "label": f"ball_{int(x)}",
+            "shape": {"name": "sphere", "centre": [x, 6.3, 7.2], "radius": 3.4},
+            "boundary": {"name": "partially_saturated"},
+            "motion": {"name": "translation", "velocity": [0.05, 0, 0.02]},
+        }
+        for x in (5.2, 13.1)
+    ]
+    outputs = [each | {"fields": ["body", "body_share", "u"]} for each in OUTPUTS]
+    given = image_cases.tables(body=bodies, outputs=outputs)
+    same, copied = both(tmp_path, monkeypatch, given)
+    assert same
+    assert "PartSource" in {name for name, _ in copied}
+
+
 def test_check_counts_the_scratch_memory():
     outputs, gpu = [BOX | {"stride": 2, "fields": ["u"]}], {"name": "cuda"}
     on_cpu = parse_case(image_cases.tables(outputs=outputs), "x.toml")

@@ -55,7 +55,7 @@ def test_files_plots_and_pictures(tmp_path):
     outputs = [
         {"name": "snapshot", **every, "fields": ["u", *NAMES]},
         {"name": "box", **every, "from": [6, 9], "to": [8, 14]},
-        {"name": "snapshot", **every, "label": "means", "stride": 2, "fields": NAMES[:1]},
+        {"name": "snapshot", **every, "label": "means", "stride": 2, "fields": NAMES},
         {"name": "picture", "every": 20, "field": "body_share", "range": [0, 1]},
     ]
     folder = tmp_path / "run"
@@ -68,16 +68,24 @@ def test_files_plots_and_pictures(tmp_path):
     for name in NAMES:
         assert np.array_equal(part[name], whole[name][:, 9:14, 6:8])
         assert len(np.unique(part[name])) > 1
-    blocks = whole["body_share"][:, :18, :22].reshape(9, 2, 11, 2).mean(axis=(1, 3))
-    fluid = ~resting(whole).reshape(9, 2, 11, 2).any(axis=(1, 3))
+    blocks = blocks_of(whole["body_share"]).mean(axis=(1, 3))
+    fluid = ~blocks_of(resting(whole)).any(axis=(1, 3))
     assert means["body_share"][0][fluid] == pytest.approx(blocks[fluid], rel=1e-6)
+    assert np.array_equal(means["body"][0], blocks_of(whole["body"]).max(axis=(1, 3)))
+    assert np.array_equal(means["solid"][0], blocks_of(whole["solid"]).min(axis=(1, 3)))
+    assert (means["solid"][0][means["body"][0] > 0] == 1).any()
     assert call("plot", folder, "--field", "body_share").exit_code == 0
     assert colours(folder / "picture_3_000000020.png") > 20
 
 
 def resting(found):
-    """Blocks with cells of the post: solid, and without a moving body."""
-    return ((found["solid"] == 1) & (found["body"] == 0))[0, :18, :22]
+    """Cells of the post: solid, and without a moving body."""
+    return (found["solid"] == 1) & (found["body"] == 0)
+
+
+def blocks_of(cells):
+    """Whole blocks of 2 x 2 cells, (rows, 2, x, 2)."""
+    return cells[0, :18, :22].reshape(9, 2, 11, 2)
 
 
 def cells(path):
@@ -96,7 +104,6 @@ def colours(path):
 @pytest.mark.parametrize(
     ("output", "text"),
     [
-        ({"stride": 2}, r"'body' has no mean over blocks; use 'body_share'"),
         (
             {"name": "probe", "every": 5, "points": [[3, 3]]},
             r"'body' has no values between cells; use",
@@ -118,8 +125,7 @@ def test_flows_without_moving_bodies_have_no_such_fields():
 
 
 def test_a_scalar_may_have_the_name_of_such_a_field():
-    outputs = [{"name": "snapshot", "every": 5, "stride": 2, "fields": ["body"]}]
-    outputs.append({"name": "probe", "every": 5, "points": [[3, 3]], "fields": ["body"]})
+    outputs = [{"name": "probe", "every": 5, "points": [[3, 3]], "fields": ["body"]}]
     given = tables(2, *outputs, scalar=[{"label": "body", "diffusivity": 0.1}])
     del given["body"]
     parse_case(given, "a.toml")

@@ -13,12 +13,17 @@ from mpilbm.core.errors import BodyError, CaseError
 from mpilbm.core.registry import make
 from mpilbm.solids.contacts import Contacts
 from mpilbm.solids.free_path import FreePath
-from mpilbm.solids.gaps import nearest
+from mpilbm.solids.gaps import gaps
 from mpilbm.solids.moving_bodies import MovingBody
 from mpilbm.solids.sampled_shape import sampled
 
 SIZE = (60, 60, 60)
 CELLS = {"name": "partially_saturated"}
+
+
+def nearest(*given):
+    """The least gap of two shapes, or None."""
+    return min(gaps(*given), key=lambda near: near.gap, default=None)
 
 
 def placed(name: str, by_field: bool, turn: int):
@@ -245,3 +250,77 @@ def test_a_body_through_a_wall_of_the_box_is_refused():
     paths[1].begin(0, type(state)(**(vars(state) | {"centre": np.array([14.0, 12.0, 0])})))
     with pytest.raises(BodyError, match="touches body 'two' in step 1"):
         found.loads(0)
+
+
+BUMPS = {
+    "name": "union",
+    "of": [
+        {"name": "box", "lower": [9.5, 0.5], "upper": [50.5, 3.5]},
+        {"name": "sphere", "centre": [15.0, 4.0], "radius": 4.0},
+        {"name": "sphere", "centre": [45.0, 4.0], "radius": 4.0},
+    ],
+}
+
+
+def bar(x: float, y: float, **motion) -> dict:
+    """A bar of 36 x 4 cells."""
+    box = {"name": "box", "lower": [x - 18, y - 2], "upper": [x + 18, y + 2]}
+    return free("bar", box, **motion)
+
+
+def turn(path: FreePath, angle: float) -> None:
+    """Turn a body at the start."""
+    state = path.at(0)
+    turned = np.array([np.cos(angle / 2), 0, 0, np.sin(angle / 2)])
+    path.begin(0, type(state)(**(vars(state) | {"turn": turned, "angle": np.array([angle])})))
+
+
+def test_a_bar_on_two_bumps_of_a_body_has_two_contacts():
+    """As on two bodies: the force is that of both, and each pushes where it touches."""
+    still = {"label": "rock", "shape": BUMPS, "boundary": {"name": "bounce_back"}}
+    found, (path,) = contacts([60, 30], bar(32.0, 11.0), still, periodic=False)
+    force, torque = found.loads(0)["bar"]
+    one = path.strength * (1 - 1.0 / 2) ** 2
+    assert force[:2] == pytest.approx([0, 2 * one], rel=0.05, abs=0.02 * one)
+    assert torque[2] == pytest.approx(one * ((45 - 32) + (15 - 32)), rel=0.05)
+
+
+def test_contacts_change_continuously_as_a_bar_tilts():
+    """From one contact, of the right bump, through both to one of the left bump."""
+    still = {"label": "rock", "shape": BUMPS, "boundary": {"name": "bounce_back"}}
+    found, (path,) = contacts([60, 30], bar(30.0, 11.0), still, periodic=False)
+    seen = []
+    for angle in np.arange(-0.06, 0.06, 0.001):
+        turn(path, angle)
+        force, torque = found.loads(0)["bar"]
+        seen.append([force[1] / path.strength, torque[2] / path.strength / 15])
+    steps = np.abs(np.diff(seen, axis=0)).max(axis=0)
+    print(f"largest changes of force and torque: {steps}")
+    assert steps.max() < 0.05  # 0.015 cells of the gap at the bumps
+    assert seen[0][1] > 0.5
+    assert seen[-1][1] < -0.5
+
+
+def fallen(found: Contacts, path: FreePath, steps: int) -> np.ndarray:
+    """Height, angle and energy of a body after each step; the fluid in it follows at once."""
+    rows, inertia, floor = [], path.inertia, path.at(0).centre[1]
+    moment = inertia.density * inertia.moments[2, 2]
+    for _ in range(steps):
+        force, torque = found.loads(path.last)[path.label]
+        path.advance(force + path.weight, torque)
+        state = path.at(path.last)
+        path.took(-state.gained, -state.turned)
+        kinetic = inertia.mass * state.velocity[1] ** 2 + moment * state.spin[2] ** 2
+        height = state.centre[1] - floor
+        rows.append([state.centre[1], state.angle[0], kinetic / 2 - path.weight[1] * height])
+    return np.array(rows)
+
+
+def test_a_bar_that_falls_on_a_corner_does_not_gain_energy():
+    """Its force turns it back; without the rotation of half a step it gains energy each time."""
+    found, (path,) = contacts([60, 30], bar(30.0, 9.0, gravity=1e-4), periodic=False)
+    turn(path, 0.17)
+    rows = fallen(found, path, 1200)
+    print(f"energy {rows[:, 2].min()} to {rows[:, 2].max()}")
+    assert rows[:, 2].max() < 0.02 * abs(path.weight[1]) * 9.0
+    assert np.abs(rows[:, 1]).max() < 0.6

@@ -228,7 +228,7 @@ def test_no_distance_beyond_the_field():
         -1, 2
     )
     q = np.pad(places, ((0, 0), (0, 1)))
-    found = np.array([shape.beside(each[None])[0][0] for each in q])
+    found = np.array([shape.beside(each[None], np.inf)[0][0] for each in q])
     nearest = np.sqrt(((q[:, None] - shape.outline(())) ** 2).sum(axis=-1)).min(axis=1)
     assert np.isinf(found[nearest > 2.5]).all()
     assert np.isfinite(found[nearest < 1.4]).all()

@@ -9,8 +9,11 @@ import numpy as np
 
 from mpilbm.case.case import Case
 from mpilbm.outputs import Context
-from mpilbm.outputs.images.part import Group, Part, plane_sums
+from mpilbm.outputs.images.part import OPEN, Group, Part, counted_cells, plane_sums
 from mpilbm.physics.lattices import Lattice
+from mpilbm.physics.motions import moving
+from mpilbm.solids.moving_bodies import FIELDS_OF_BODIES
+from mpilbm.solids.moving_cells import PlacedBodies
 from mpilbm.solver.fields.point_fields import PointSource
 from mpilbm.solver.fields.staging import Copies
 
@@ -88,6 +91,11 @@ def _there(fluid: np.ndarray, axis: int, wraps: bool) -> tuple[np.ndarray, np.nd
     return low, high
 
 
+def numbers_of(case: Case) -> tuple[str, ...]:
+    """Fields that number something: of a block they have the largest value, not the mean."""
+    return FIELDS_OF_BODIES[1:] if moving(case) else ()
+
+
 SOLID = "solid"
 SPARSE = 8  # a part with at most 1/8 of the cells of its planes is computed cell by cell
 
@@ -150,15 +158,30 @@ class WholePlanes:
         """One of these fields."""
         return at_nodes(self.context, name, arrays, begin, end)[self.cut]
 
-    def groups(self, arrays: Fields, begin: int, end: int) -> list[Group]:
-        """The sums over blocks of each of these planes."""
+    def groups(self, arrays: Fields, begin: int, end: int, placed: PlacedBodies) -> list[Group]:
+        """The sums over blocks of each of these planes, with the moving bodies as `placed`."""
         values, solid = self.values(arrays, begin, end), self.solid(begin, end)
         first, stride = self.part.passed(self.context.slab, begin), self.part.stride[1:]
-        found = []
+        numbers, found = numbers_of(self.context.case), []
+        opened = self.open_cells(begin, end, placed)
         for k in range(end - begin):
             plane = {name: values[name][k] for name in self.names}
-            found.append(Group(first + k, 1, plane_sums(plane, solid[k], stride)))
+            sums = plane_sums(plane, solid[k], stride, numbers)
+            if opened is not None:
+                sums[OPEN] = counted_cells(opened[k : k + 1], stride)
+            found.append(Group(first + k, 1, sums))
         return found
+
+    def open_cells(self, begin: int, end: int, placed: PlacedBodies) -> np.ndarray | None:
+        """True in fluid cells outside of moving bodies; None if the case has no such bodies."""
+        return None if not placed.bodies else ~self.covered(begin, end, placed)
+
+    def covered(self, begin: int, end: int, placed: PlacedBodies) -> np.ndarray:
+        """True in solid cells of the part, and in those whose centre is in a moving body."""
+        first, rows, x = self.context.slab.begin, self.part.rows, self.part.x
+        planes = np.arange(first + begin, first + end)
+        cells = np.arange(rows.begin, rows.end), np.arange(x.begin, x.end)
+        return placed.added(self.solid(begin, end), planes, *cells)
 
     def solid(self, begin: int, end: int) -> np.ndarray:
         """True in solid cells of the part, (n, rows, nx)."""

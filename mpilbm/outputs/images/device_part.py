@@ -14,9 +14,10 @@ import numpy as np
 from mpilbm.backends.interfaces import Array
 from mpilbm.case.case import Case
 from mpilbm.outputs import Context
-from mpilbm.outputs.images import Fields, SingleCells, WholePlanes, is_sparse
-from mpilbm.outputs.images.part import FLUID, Group, Part, slices
+from mpilbm.outputs.images import Fields, SingleCells, WholePlanes, is_sparse, numbers_of
+from mpilbm.outputs.images.part import FLUID, OPEN, Group, Part, counted_cells, slices
 from mpilbm.parallel import together
+from mpilbm.solids.moving_cells import PlacedBodies
 from mpilbm.solver.fields.diagnostics import Diagnostics, components
 from mpilbm.solver.fields.staging import Copies, Sizes, Staging
 
@@ -101,6 +102,7 @@ class PartSource:
         cells = owner.cells(name, count)
         fluid = owner.fluid(begin, begin + count) if owner.means else None
         direct = into[passed : passed + count] if self.group == 1 else owner.sums(name, count)
+        add = np.maximum if name in numbers_of(owner.context.case) else np.add
 
         def work() -> None:
             if not owner.means:
@@ -112,14 +114,14 @@ class PartSource:
                 if number == 0:
                     direct[...] = part
                 else:
-                    np.add(direct, part, out=direct)
+                    add(direct, part, out=direct)
             for k in range(count if self.group > 1 else 0):
                 block, place = divmod(passed + k, self.group)
                 total = into[block]
                 if place == 0:
                     total[...] = direct[k]
                 else:
-                    np.add(total, direct[k], out=total)
+                    add(total, direct[k], out=total)
 
         owner.device.submit(work, owner.diagnostics.context.bulk)
 
@@ -233,21 +235,19 @@ class DevicePart(WholePlanes):
                 arrays[name][solid] = float(name == "rho")
         return arrays
 
-    def groups(self, arrays: Fields, begin: int, end: int) -> list[Group]:
-        """The sums over blocks of these planes."""
+    def groups(self, arrays: Fields, begin: int, end: int, placed: PlacedBodies) -> list[Group]:
+        """The sums over blocks of these planes, with the moving bodies as `placed`."""
         _, group = self._of(begin, end)
-        first = self.part.passed(self.context.slab, begin)
-        fluid = ~self.solid(begin, end)
+        first, stride = self.part.passed(self.context.slab, begin), self.part.stride[1:]
+        counts = {FLUID: ~self.solid(begin, end), OPEN: self.open_cells(begin, end, placed)}
         found = []
         for k in range((end - begin) // group):
-            sums = {FLUID: self._count(fluid[k * group : (k + 1) * group])}
+            planes = slice(k * group, (k + 1) * group)
+            sums = {
+                name: counted_cells(cells[planes], stride)
+                for name, cells in counts.items()
+                if cells is not None
+            }
             sums |= {name: arrays[name][k].copy() for name in self.names}
             found.append(Group(first + k * group, group, sums))
         return found
-
-    def _count(self, fluid: np.ndarray) -> np.ndarray:
-        """The fluid cells of each block of some planes."""
-        total = np.zeros(self.part.shape[1:])
-        for each in slices(fluid, self.part.stride[1:]):
-            total += each.sum(axis=0)
-        return total

@@ -16,8 +16,6 @@ from mpilbm.outputs.images import COMPONENTS, field_problems, is_sparse
 from mpilbm.outputs.images.device_part import reduces, scratch_bytes, sum_sizes
 from mpilbm.outputs.images.part import Part
 from mpilbm.outputs.images.writer import ImageWriter, Style
-from mpilbm.physics.motions import moving
-from mpilbm.solids.moving_bodies import FIELDS_OF_BODIES
 from mpilbm.solver.fields.point_fields import point_bytes, point_roles
 from mpilbm.solver.fields.staging import Staging
 
@@ -133,7 +131,8 @@ class Strided(ImageOutput):
     stride: Annotated[Stride, Field(union_mode="left_to_right")] = Field(
         1,
         description="write means over the fluid cells of blocks of so many cells along each axis, "
-        "or a number for each axis; cells at the end that do not fill a block are left out",
+        "or a number for each axis; of `body` the largest number in the block; cells at the end "
+        "that do not fill a block are left out",
         examples=[2],
     )
 
@@ -148,9 +147,6 @@ class Strided(ImageOutput):
         if len(found) != case.dimensions or min(found) < 1:
             allowed = f"a positive number of cells, or {case.dimensions} of them"
             return [f"stride: found {self.stride}; allowed: {allowed}"]
-        share, number = FIELDS_OF_BODIES
-        if max(found) > 1 and number in self.fields and moving(case):
-            return [f"fields: '{number}' has no mean over blocks; use '{share}', or stride = 1"]
         return []
 
 

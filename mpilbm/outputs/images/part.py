@@ -1,6 +1,6 @@
 """A part of the box: ranges of cells along its axes, and means over blocks of these cells."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor
 from threading import Lock
@@ -111,6 +111,7 @@ def cell_of(position: float, cells: int) -> int:
 
 Sums = dict[str, np.ndarray]  # name -> sums over the cells of a plane (rows, x[, components])
 FLUID = "fluid cells"  # the number of them in a block
+OPEN = "open cells"  # the number of those outside of moving bodies; only in cases with such
 
 
 class Group(NamedTuple):
@@ -131,41 +132,62 @@ def slices(values: Any, stride: Sequence[int]) -> Iterator[Any]:
             yield values[:, i :: stride[0], j :: stride[1]]
 
 
-def plane_sums(fields: Sums, solid: np.ndarray, stride: Sequence[int]) -> Sums:
-    """Sums over the fluid cells of each block of one plane; arrays (rows, nx[, k])."""
+def plane_sums(
+    fields: Sums, solid: np.ndarray, stride: Sequence[int], largest: Collection[str] = ()
+) -> Sums:
+    """Sums over the fluid cells of each block of one plane; arrays (rows, nx[, k]).
+
+    Of the fields `largest`, which are not negative, the largest value.
+    """
+    ways = {name: np.maximum if name in largest else np.add for name in fields}
     if not solid.any():
         blocks = [n // s for n, s in zip(solid.shape, stride, strict=True)]
         count = np.full(blocks, float(stride[0] * stride[1]))
-        return {FLUID: count} | {name: _blocks(data, stride) for name, data in fields.items()}
+        whole = {name: _blocks(data, stride, ways[name]) for name, data in fields.items()}
+        return {FLUID: count} | whole
     fluid = ~solid
     found = {FLUID: _blocks(fluid, stride)}
     for name, values in fields.items():
         extra = (1,) * (values.ndim - 2)
-        found[name] = _blocks(values * fluid.reshape(*fluid.shape, *extra), stride)
+        masked = values * fluid.reshape(*fluid.shape, *extra)
+        found[name] = _blocks(masked, stride, ways[name])
     return found
 
 
-def _blocks(values: np.ndarray, stride: Sequence[int]) -> np.ndarray:
-    """Sums over blocks of a plane."""
+def counted_cells(cells: np.ndarray, stride: Sequence[int]) -> np.ndarray:
+    """The number of True cells (n, rows, nx) in each block, over all n planes."""
+    total: np.ndarray = sum(each.sum(axis=0) for each in slices(cells, stride)) + 0.0
+    return total
+
+
+def _blocks(values: np.ndarray, stride: Sequence[int], add: np.ufunc = np.add) -> np.ndarray:
+    """Sums over blocks of a plane, or what else `add` makes of two values."""
     parts = slices(values[None], stride)
     total = next(parts).astype(np.float64)
     for part in parts:
-        total += part
+        add(total, part, out=total)
     return total[0]
 
 
-def means_of(planes: Sequence[Sums], rest: Callable[[str], float]) -> tuple[Sums, np.ndarray]:
-    """The means over fluid cells, and True where there is none; there the value is rest(name)."""
+def means_of(
+    planes: Sequence[Sums], rest: Callable[[str], float], largest: Collection[str] = ()
+) -> tuple[Sums, np.ndarray]:
+    """The means over fluid cells, or largest values, and the solid blocks.
+
+    These have no cell outside of bodies. In a block without a fluid cell the value is rest(name).
+    """
     total = dict(planes[0])
     for plane in planes[1:]:
-        total = {name: total[name] + plane[name] for name in total}
+        for name, values in plane.items():
+            total[name] = (np.maximum if name in largest else np.add)(total[name], values)
     count = total.pop(FLUID)
+    solid = total.pop(OPEN, count) == 0
     empty, found = count == 0, {}
     for name, values in total.items():
         shape = (*count.shape, *(1,) * (values.ndim - 2))
-        mean = values / np.maximum(count, 1).reshape(shape)
-        found[name] = np.where(empty.reshape(shape), rest(name), mean)
-    return found, empty
+        each = 1 if name in largest else np.maximum(count, 1).reshape(shape)
+        found[name] = np.where(empty.reshape(shape), rest(name), values / each)
+    return found, solid
 
 
 class Collector:

@@ -10,7 +10,7 @@ import numpy as np
 
 from mpilbm.core.units import field_unit
 from mpilbm.outputs import Context
-from mpilbm.outputs.images import COMPONENTS, SOLID, Fields
+from mpilbm.outputs.images import COMPONENTS, SOLID, Fields, numbers_of
 from mpilbm.outputs.images.device_part import values_of
 from mpilbm.outputs.images.part import Collector, Group, Part, Sums, means_of
 from mpilbm.outputs.images.vtkhdf import (
@@ -149,7 +149,8 @@ class ImageWriter:
             collector = self._collector(store)
             for group in self._from_others():
                 add(nullcontext(group), collector.give)
-            begin, take = begin + self._given_away, partial(self._sum, collector)
+            begin += self._given_away
+            take = partial(self._sum, collector, self.context.placed_bodies)
         for first, after in self.values.blocks(begin, end):
             add(self.values.start(first, after), partial(take, first, after))
 
@@ -166,20 +167,23 @@ class ImageWriter:
 
     # ---------------------------------------------------------------------------- means of blocks
 
-    def _sum(self, collector: Collector, begin: int, end: int, arrays: Fields) -> None:
-        """Give the sums over local planes to the collector."""
-        for group in self.values.groups(arrays, begin, end):
+    def _sum(
+        self, collector: Collector, placed: PlacedBodies, begin: int, end: int, arrays: Fields
+    ) -> None:
+        """Give the sums over local planes to the collector, with the bodies as at this step."""
+        for group in self.values.groups(arrays, begin, end, placed):
             collector.give(group)
 
     def _collector(self, store: Store) -> Collector:
         def complete(block: int, planes: list[Sums]) -> None:
-            found, empty = means_of(planes, lambda name: float(name == "rho"))
+            numbers = numbers_of(self.case)
+            found, solid = means_of(planes, lambda name: float(name == "rho"), numbers)
             for name in self.fields:
                 kind = self.case.precision.compute
                 data = found[name].astype(kind)[None]
                 store(name, block - self.slab.begin, self._shaped(name, data))
             if SOLID in self.names:
-                store(SOLID, block - self.slab.begin, empty[None].astype(np.uint8))
+                store(SOLID, block - self.slab.begin, solid[None].astype(np.uint8))
 
         return Collector(self.part.planes.stride, complete)
 
@@ -209,7 +213,7 @@ class ImageWriter:
         found = []
         for first, after in self.values.blocks(begin, end):
             with self.values.start(first, after) as arrays:
-                found += self.values.groups(arrays, first, after)
+                found += self.values.groups(arrays, first, after, self.context.placed_bodies)
         return found
 
     # -------------------------------------------------------------------------------- all at once
@@ -245,10 +249,7 @@ class ImageWriter:
 
     def _solid(self, begin: int, end: int, placed: PlacedBodies) -> np.ndarray:
         """1 in solid cells of local planes, and in those whose centre is in a moving body."""
-        slab, part = self.context.slab, self.part
-        planes = np.arange(slab.begin + begin, slab.begin + end)
-        cells = np.arange(part.rows.begin, part.rows.end), np.arange(part.x.begin, part.x.end)
-        return placed.added(self.values.solid(begin, end), planes, *cells).astype(np.uint8)
+        return self.values.covered(begin, end, placed).astype(np.uint8)
 
     def _shaped(self, name: str, data: np.ndarray) -> np.ndarray:
         """Blocks (n, rows, nx) of a scalar or (n, rows, nx, 3) of a vector for the file, in SI."""

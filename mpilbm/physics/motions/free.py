@@ -51,9 +51,10 @@ class Free(Responding):
         S = max(12 (m + V) contact_speed^2 / contact, 8 |m - V| g)
 
     A body that approaches at `contact_speed` without drag stops at half of this gap, and one that
-    lies on the floor is at 0.65 of it or more. The repulsion keeps energy, and has no friction. A
-    body that touches a wall or another body ends the run with the exit code 3, as one that leaves
-    the box through an opening does.
+    lies on the floor is at 0.65 of it or more. Each part of the surface that is near has such a
+    force: a bar that lies on two bumps of a body is held at both. The repulsion keeps energy, and
+    has no friction. A body that touches a wall or another body ends the run with the exit code 3,
+    as one that leaves the box through an opening does.
     """
 
     density: Annotated[float, SOLID_DENSITY] = Field(

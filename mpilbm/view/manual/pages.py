@@ -26,6 +26,7 @@ TUTORIALS = (
     "tutorial-rock",
     "tutorial-drop",
     "tutorial-heat",
+    "tutorial-ball",
     "tutorial-channel",
     "tutorial-taylor-green",
     "tutorial-restart",

@@ -17,7 +17,6 @@ from mpilbm.core.formulas.given_functions import GivenFunction, PointValue, is_r
 from mpilbm.core.formulas.values import Plane, Series, is_file
 from mpilbm.model.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 from mpilbm.physics.boundaries import Boundary, Condition
-from mpilbm.physics.boundaries.given import Prescribed
 from mpilbm.physics.scalars.boundaries import ScalarBoundary
 from mpilbm.solids.solid_cells import face_cells
 
@@ -42,11 +41,13 @@ def resolved(case: Case) -> Case:
 
 
 def _turbulent(case: Case, boundary: Boundary) -> Boundary:
-    """The boundary with the face of its turbulence."""
-    if not isinstance(boundary, Prescribed) or boundary.turbulence is None:
+    """The boundary with the face of its turbulence, if it has some."""
+    turbulence = getattr(boundary, "turbulence", None)
+    if turbulence is None:
         return boundary
-    face = boundary.where, boundary.velocity, partial(face_cells, case)
-    return boundary.model_copy(update={"turbulence": boundary.turbulence.resolved(case, *face)})
+    velocity = getattr(boundary, "velocity", None)
+    found = turbulence.resolved(case, boundary.where, velocity, partial(face_cells, case))
+    return boundary.model_copy(update={"turbulence": found})
 
 
 def _scalar(case: Case, scalar: Scalar) -> Scalar:

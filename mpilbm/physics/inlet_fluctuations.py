@@ -257,6 +257,7 @@ class Inlet:
         slow, fast = (points[a].astype(np.int64) for a in self._along)
         cells = slow * self.shape[1] + fast
         known: dict[int, Floats] = {}
+        part = np.empty(cells.size)
 
         def values(t: float) -> Floats:
             first, weights = knots(t / self.distance)
@@ -268,7 +269,7 @@ class Inlet:
                     known[number] = self.plane(number)[component].reshape(-1)[cells]
             found = weights[0] * known[first]
             for weight, number in zip(weights[1:], wanted[1:], strict=True):
-                found += weight * known[number]
+                found += np.multiply(weight, known[number], out=part)
             return found
 
         return values
@@ -284,5 +285,5 @@ class Fluctuation(AtPoints):
 
     def over(self, places: Sequence[Any]) -> Callable[[float], Floats]:
         """A function of the time that returns the numbers at points."""
-        at = self._inlet().at(self._component, places)
-        return lambda t: at(t) * rise(t, self._ramp)
+        at, steps = self._inlet().at(self._component, places), self._ramp
+        return lambda t: at(t) * rise(t, steps) if t < steps else at(t)

@@ -179,16 +179,17 @@ class EntryList:
         return [[CellValue(n, v, 3) for n, v in one.values().items()] for one in self.boundaries]
 
     @cached_property
-    def _by_point(self) -> list[tuple[Ints, int, Callable[[float], Floats]]]:
+    def _by_point(self) -> list[tuple[Ints | slice, int, Callable[[float], Floats]]]:
         """Entries, a column, and the function of the time that returns their numbers in it."""
         if (places := self.given.places) is None:
             return []
-        found = []
+        found: list[tuple[Ints | slice, int, Callable[[float], Floats]]] = []
         for number, boundary in enumerate(self.boundaries):
             mine = np.flatnonzero(self.member == number)
+            which = mine if len(self.boundaries) > 1 else slice(None)  # a slice is faster
             for column, value in enumerate(boundary.values().values()):
                 if isinstance(value, AtPoints) and mine.size:
-                    found.append((mine, column, value.over([*places[mine].T])))
+                    found.append((which, column, value.over([*places[mine].T])))
         return found
 
     def rows(self, size: tuple[int, ...], t: float) -> Floats:
@@ -197,7 +198,7 @@ class EntryList:
         rows = np.array([[n for each in of for n in each] or [0.0] for of in found], np.float64)
         if not self.given.vary:
             return rows
-        rows = rows[self.member]
+        rows = rows[self.member] if len(rows) > 1 else np.repeat(rows, self.cells.size, axis=0)
         for column, values in self.given.of_cells.items():
             rows[:, column] = np.where(np.isnan(values), rows[:, column], values)
         for mine, column, values_at in self._by_point:

@@ -16,8 +16,9 @@ from mpilbm.core.files.input_arrays import load_numbers
 from mpilbm.core.formulas.given_functions import GivenFunction, PointValue, is_reference, unknown
 from mpilbm.core.formulas.values import Plane, Series, is_file
 from mpilbm.model.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
-from mpilbm.physics.boundaries import Condition
+from mpilbm.physics.boundaries import Boundary, Condition
 from mpilbm.physics.scalars.boundaries import ScalarBoundary
+from mpilbm.solids.solid_cells import face_cells
 
 AnyCondition = TypeVar("AnyCondition", bound=Condition)
 
@@ -28,14 +29,25 @@ def resolved(case: Case) -> Case:
     boundaries = [
         _read(case, each, f"boundary.{k}", keys) for k, each in enumerate(case.boundaries)
     ]
+    bodies = tuple(_body(case, body, keys) for body in case.bodies)
+    case = case.model_copy(update={"bodies": bodies})
     return case.model_copy(
         update={
-            "boundaries": tuple(boundaries),
-            "bodies": tuple(_body(case, body, keys) for body in case.bodies),
+            "boundaries": tuple(_turbulent(case, each) for each in boundaries),
             "fluids": tuple(with_fields(case, fluid) for fluid in case.fluids),
             "scalars": tuple(_scalar(case, scalar) for scalar in case.scalars),
         }
     )
+
+
+def _turbulent(case: Case, boundary: Boundary) -> Boundary:
+    """The boundary with the face of its turbulence, if it has some."""
+    turbulence = getattr(boundary, "turbulence", None)
+    if turbulence is None:
+        return boundary
+    velocity = getattr(boundary, "velocity", None)
+    found = turbulence.resolved(case, boundary.where, velocity, partial(face_cells, case))
+    return boundary.model_copy(update={"turbulence": found})
 
 
 def _scalar(case: Case, scalar: Scalar) -> Scalar:

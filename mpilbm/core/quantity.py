@@ -120,6 +120,7 @@ LENGTH = _quantity("cells", "25 mm", si.LENGTH)
 AREA = _quantity("cells^2", "2 cm^2", si.AREA)
 STEPS = _quantity("steps", "1.5 s", si.TIME)
 VELOCITY = _quantity("cells/step", "0.2 m/s", si.VELOCITY)
+SPEED_SQUARED = _quantity("cells^2/step^2", "0.01 m^2/s^2", (2, -2, 0))
 ANGULAR_VELOCITY = _quantity("rad/step", "300 rpm", RATE)
 ACCELERATED = Form(  # a force per volume: acceleration times the density of the fluid at rest
     ACCELERATION, lambda g, units, _: units.to_lattice(g, ACCELERATION)

@@ -4,7 +4,7 @@
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.core.formulas.given_functions import PointValue
+from mpilbm.core.formulas.given_functions import AtPoints
 from mpilbm.core.formulas.values import CellValue, Plane
 from mpilbm.model.case import BoundedLattice
 from mpilbm.parallel.slabs import Slab
@@ -48,7 +48,7 @@ class GivenValues:
               to cell, for each entry; one column for each number (a column of zeros if none)
     row       int32 (n,), the row of each entry
     of_cells  {column: (n,)}, values per entry from arrays; nan for entries without such a value
-    places    float64 (n, D), the centres of the cells, if some value is a PointValue
+    places    float64 (n, D), the centres of the cells, if some value is an AtPoints
     """
 
     rows: Floats
@@ -178,30 +178,36 @@ class EntryList:
     def _values(self) -> list[list[CellValue]]:
         return [[CellValue(n, v, 3) for n, v in one.values().items()] for one in self.boundaries]
 
+    @cached_property
+    def _by_point(self) -> list[tuple[Ints | slice, int, Callable[[float], Floats]]]:
+        """Entries, a column, and the function of the time that returns their numbers in it."""
+        if (places := self.given.places) is None:
+            return []
+        found: list[tuple[Ints | slice, int, Callable[[float], Floats]]] = []
+        for number, boundary in enumerate(self.boundaries):
+            mine = np.flatnonzero(self.member == number)
+            which = mine if len(self.boundaries) > 1 else slice(None)  # a slice is faster
+            for column, value in enumerate(boundary.values().values()):
+                if isinstance(value, AtPoints) and mine.size:
+                    found.append((which, column, value.over([*places[mine].T])))
+        return found
+
     def rows(self, size: tuple[int, ...], t: float) -> Floats:
         """`given.rows` at time t, in a box of `size` cells."""
         found = ([v.evaluate(size, t).values() for v in values] for values in self._values)
         rows = np.array([[n for each in of for n in each] or [0.0] for of in found], np.float64)
         if not self.given.vary:
             return rows
-        rows = rows[self.member]
+        rows = rows[self.member] if len(rows) > 1 else np.repeat(rows, self.cells.size, axis=0)
         for column, values in self.given.of_cells.items():
             rows[:, column] = np.where(np.isnan(values), rows[:, column], values)
-        if self.given.places is not None:
-            self._evaluate(self.given.places, rows, t)
+        for mine, column, values_at in self._by_point:
+            rows[mine, column] = values_at(t)
         return rows
 
     def at_start(self, case: BoundedLattice) -> "EntryList":
         """The list with the values of `given` at t = 0."""
         return replace(self, given=replace(self.given, rows=self.rows(case.domain.size, 0)))
-
-    def _evaluate(self, places: Floats, rows: Floats, t: float) -> None:
-        """Set the columns of values that functions compute at the cells."""
-        for number, boundary in enumerate(self.boundaries):
-            mine = np.flatnonzero(self.member == number)
-            for column, value in enumerate(boundary.values().values()):
-                if isinstance(value, PointValue) and mine.size:
-                    rows[mine, column] = value.at([*places[mine].T], t)
 
 
 def entry_lists(
@@ -276,7 +282,7 @@ def given_values(
     """Return the given numbers of entries, without their values, see EntryList.at_start."""
     varying = _of_cells(case, slab, cells, owners, member)
     values = (value for owner in owners for value in owner.boundary.values().values())
-    by_function = any(isinstance(value, PointValue) for value in values)
+    by_function = any(isinstance(value, AtPoints) for value in values)
     places = centres(case, slab, cells) if by_function else None
     varies = varying or places is not None
     row = np.arange(cells.size, dtype=np.int32) if varies else member

@@ -73,6 +73,27 @@ def fluid_planes(case: BoundedLattice, slab: Slab, ids: NDArray[Any]) -> Callabl
     return plane
 
 
+def face_cells(case: BoundedLattice, face: str) -> Flags:
+    """Where the cells next to a face of a 3D box are in no body, bool, slowest axis first."""
+    size, normal = case.domain.size, "xyz".index(face[0])
+    layer = 0 if face[1] == "-" else size[normal] - 1
+    sides = [np.array([layer]) if a == normal else np.arange(n) for a, n in enumerate(size)]
+    z, y, x = np.meshgrid(*sides[::-1], indexing="ij")
+    found = np.ones(z.shape, bool)
+    for k, body in enumerate(case.bodies):
+        if body.motion is not None:
+            continue
+        if body.shape is not None:
+            points = [np.ascontiguousarray(a + 0.5) for a in (x, y, z)]
+            found &= ~body.shape.in_box(case.domain).inside(*points)
+            continue
+        assert body.mask is not None  # a body has a shape or a mask
+        for row, plane in enumerate(sides[2]):
+            solid = load_mask(body.mask, case, plane, plane + 1, f"body.{k}.mask")
+            found[row] &= ~solid[0][np.ix_(sides[1], sides[0])]
+    return found.squeeze(2 - normal)
+
+
 def surroundings(case: Case, slab: Slab, fluid_cells: Ints) -> dict[str, Any]:
     """Return data on the planes next to a slab, which the numbering of the fluid cells needs.
 

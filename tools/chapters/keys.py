@@ -98,6 +98,7 @@ UNITS = {
     "Steady.tolerance": "1",
     "InitialTable.scale": "1",
     **dict.fromkeys((f"RandomFlow.{key}" for key in ("peak", "slope", "seed")), "1"),
+    **dict.fromkeys(("Turbulence.intensity", "Turbulence.seed"), "1"),
     "Rotation.axis": "1",
     "ShanChen.psi": "",
     "Mesh.scale": "cells per unit of the file",

@@ -6,6 +6,7 @@ A function is f(x, y[, z][, t]) with arrays of points.
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from traceback import extract_tb
 from typing import Any
@@ -147,8 +148,21 @@ def _points(size: Sequence[int]) -> list[Floats]:
     return found
 
 
+class AtPoints:
+    """A number at each point of a face, computed by the host.
+
+    timed: whether it changes with time. A subclass defines `over`.
+    """
+
+    timed: Any = False
+
+    def over(self, places: Sequence[Any]) -> Callable[[float], Floats]:
+        """A function of the time that returns the numbers at points (arrays of one shape)."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, eq=False)
-class PointValue:
+class PointValue(AtPoints):
     """A number at each point of a face, from a function that is no formula.
 
     `component` is the component of the function that has `count` of them; None: it has only one.
@@ -164,6 +178,10 @@ class PointValue:
     def timed(self) -> bool:
         """Whether it changes with time."""
         return self.function.timed or self.ramp > 0
+
+    def over(self, places: Sequence[Any]) -> Callable[[float], Floats]:
+        """A function of the time that calls `at`."""
+        return partial(self.at, places)
 
     def at(self, places: Sequence[Any], t: float) -> Floats:
         """The number at points (arrays of one shape) at time t; raises CaseError."""

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Discriminator, Field, Tag
 
-from mpilbm.core.formulas.given_functions import PointValue
+from mpilbm.core.formulas.given_functions import AtPoints, PointValue
 from mpilbm.core.formulas.parser import NAMES, Formula
 from mpilbm.core.formulas.ramp import rise, risen
 from mpilbm.core.formulas.trees import Tree, is_comparison, names_of, numeric, symbolic
@@ -110,7 +110,7 @@ class Rising:
     ramp: int
 
 
-Given = float | str | Series | Plane | PointValue | FieldValue | Rising
+Given = float | str | Series | Plane | AtPoints | FieldValue | Rising
 
 
 def ramped(value: Given, steps: int) -> Given:
@@ -140,7 +140,7 @@ class CellValue:
     """A number or formula with the name `name`, divided into parts for kernel and host.
 
     tree         the formula for the kernel, of x, y, z and the names of numbers
-    numbers      {name: tree of nx, ny, nz and t, or a Series, Plane or PointValue}
+    numbers      {name: tree of nx, ny, nz and t, or a Series, Plane or AtPoints}
     coordinates  the axes that occur in `tree`
     fields       the names among `known` that occur in `tree`: values of the cell
     field        the numbers of all cells, or None; kernels read them from an array
@@ -152,14 +152,14 @@ class CellValue:
         self, name: str, value: Given | Tree, dimensions: int, known: tuple[str, ...] = ()
     ):
         self.name, self.dimensions = name, dimensions
-        self.numbers: dict[str, Tree | Series | Plane | PointValue] = {}
+        self.numbers: dict[str, Tree | Series | Plane | AtPoints] = {}
         self.field = value if isinstance(value, FieldValue) else None
         self.coordinates: tuple[str, ...] = ()
         self.fields: tuple[str, ...] = ()
         self.tree: Tree = name
         if isinstance(value, FieldValue):
             return
-        if isinstance(value, Series | Plane | PointValue):
+        if isinstance(value, Series | Plane | AtPoints):
             self.numbers[name] = value
             return
         names = (*names_in(dimensions), *known)
@@ -248,13 +248,13 @@ class CellValue:
         return symbolic(self.tree, symbols)
 
 
-def _value(number: Tree | Series | Plane | PointValue, box: dict[str, float]) -> float:
+def _value(number: Tree | Series | Plane | AtPoints, box: dict[str, float]) -> float:
     if isinstance(number, Series):
         return float(number.at(box["t"]))
-    return 0.0 if isinstance(number, Plane | PointValue) else float(numeric(number, box))
+    return 0.0 if isinstance(number, Plane | AtPoints) else float(numeric(number, box))
 
 
-def _is_timed(number: Tree | Series | Plane | PointValue) -> bool:
-    if isinstance(number, Series | PointValue):
+def _is_timed(number: Tree | Series | Plane | AtPoints) -> bool:
+    if isinstance(number, Series | AtPoints):
         return isinstance(number, Series) or number.timed
     return not isinstance(number, Plane) and "t" in names_of(number)

@@ -145,9 +145,9 @@ class Condition(Parameters):
         """The properties that determine the kernel text.
 
         Boundaries of equal structure share a kernel and a boundary list. The result contains all
-        fields except `numbers`, `where`, `wetting`, `priority`, velocity, ramp, profile, rotation
-        and rho; the names of `values`; the face, if the boundary needs the normal; and the form of
-        each formula of x, y and z.
+        fields except `numbers`, `where`, `wetting`, `priority`, velocity, ramp, profile,
+        turbulence, rotation and rho; the names of `values`; the face, if the boundary needs the
+        normal; and the form of each formula of x, y and z.
         """
         found: dict[str, Any] = {"given": list(self.values())}
         if self.declares.normal:
@@ -155,7 +155,7 @@ class Condition(Parameters):
         if forms := {value.name: value.structure() for value in self.given() if value.coordinates}:
             found["formulas"] = forms
         given = {"where", "wetting", "priority", "velocity", "ramp", "profile"}
-        given |= {"rotation", "rho"}
+        given |= {"turbulence", "rotation", "rho"}
         return self.model_dump(exclude=given | set(self.numbers)) | found
 
     def values(self) -> dict[str, Given]:

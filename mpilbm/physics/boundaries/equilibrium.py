@@ -43,7 +43,7 @@ class Equilibrium(Prescribed):
 
     def incoming(self, cell: Cell) -> dict[int, Expression]:
         """The equilibrium for all i > 0."""
-        given = list(cell.values.values())
+        given = self.prescribed(cell)
         if self.velocity is None:
             rho, u, density = given[0], cell.u, cell.stored(given[0])
         else:

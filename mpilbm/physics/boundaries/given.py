@@ -14,6 +14,7 @@ from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression, Populations, Vector
 from mpilbm.physics.boundaries import DENSITY, Driven, by_axis
 from mpilbm.physics.boundaries.profile import Profile
+from mpilbm.physics.boundaries.turbulence import Turbulence
 from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.equilibria import dot
 
@@ -42,6 +43,11 @@ class Prescribed(Driven):
         description="factor of the velocity that rises with the height above ground, or with the "
         "distance from the wall of a pipe",
         examples=[{"name": "log", "reference": 100, "roughness": 0.05}],
+    )
+    turbulence: Turbulence | None = Field(
+        None,
+        description="fluctuations that are added to the velocity of an inlet",
+        examples=[{"intensity": 0.05, "length": 10}],
     )
 
     @model_validator(mode="after")
@@ -80,11 +86,21 @@ class Prescribed(Driven):
         return [f"profile.{wrong}"] if wrong else super().problems(case)
 
     def values(self) -> dict[str, Given]:
-        """The components of the velocity, or the density."""
+        """The components of the velocity and of its turbulence, or the density."""
         if self.velocity is not None:
-            return by_axis("velocity", self.present_velocity)
+            found = by_axis("velocity", self.present_velocity)
+            if self.turbulence:
+                found |= by_axis("turbulence", self.turbulence.components(self.ramp))
+            return found
         assert self.rho is not None, "`_one_value` requires one of them"
         return {"rho": self.rho}
+
+    def prescribed(self, cell: Cell) -> list[Expression]:
+        """The velocity in a cell, with its turbulence; without a velocity [rho]."""
+        if self.velocity is None:
+            return [cell.values["rho"]]
+        names = [(f"velocity_{axis}", f"turbulence_{axis}") for axis in "xyz"[: cell.lattice.D]]
+        return [cell.values[mean] + cell.values.get(more, 0) for mean, more in names]
 
 
 class OnSite(Prescribed):
@@ -104,7 +120,7 @@ class OnSite(Prescribed):
 
     def macroscopic(self, cell: Cell) -> tuple[Expression, Expression, Vector]:
         """Return the stored density, rho and u (D expressions) of the cell."""
-        n, given = cell.normal, list(cell.values.values())
+        n, given = cell.normal, self.prescribed(cell)
         along = [dot(c, n) for c in cell.lattice.c]
         known = sum((1 - s) * f for s, f in zip(along, cell.arrives, strict=True) if s <= 0)
         known = cell.let("known", known)
@@ -133,7 +149,7 @@ class OnSite(Prescribed):
         correction by both faces would grow. With a given rho, u is the normal velocity of the
         outgoing populations. A lid that moves parallel to itself adds no mass.
         """
-        u = list(cell.values.values())
+        u = self.prescribed(cell)
         if self.velocity is None:
             u = [abs(n) * v for n, v in zip(cell.normal, cell.u, strict=True)]
         feq = cell.feq(cell.stored(1), 1, u)

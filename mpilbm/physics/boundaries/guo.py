@@ -21,7 +21,7 @@ class Guo(Prescribed):
 
     def incoming(self, cell: Cell) -> dict[int, Expression]:
         """Equilibrium at the given value plus the non-equilibrium part of the cell inwards."""
-        f, given = cell.inward(1).arrives, list(cell.values.values())
+        f, given = cell.inward(1).arrives, self.prescribed(cell)
         density, rho, u = cell.macroscopic(f)
         density = cell.let("density_inside", density)
         u = [cell.let(f"u_inside_{a}", v) for a, v in enumerate(u)]

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from support.runs import flow
 
-from mpilbm.backends.cpu import CpuDevice
+from mpilbm.backends.cpu import Cpu, CpuDevice
 from mpilbm.cli import cli
 from mpilbm.core.machine import terminal
 from mpilbm.run import progress
@@ -148,6 +148,21 @@ def test_a_slow_compiler_is_named(lines, monkeypatch):
         pass
     ((line, compiler),) = seen
     assert line == f"compiling the kernels with {compiler} ..."
+
+
+@pytest.mark.parametrize("slow", ["--version", "probe.c"])
+def test_the_test_of_a_slow_compiler_is_named(slow, lines, monkeypatch, tmp_path):
+    """Zig takes a minute for the first text that it compiles."""
+    monkeypatch.setattr(progress, "SLOW_SECONDS", 0.05)
+    script = tmp_path / "cc"
+    script.write_text(f'#!/bin/sh\ncase "$*" in *{slow}*) sleep 0.5;; esac\necho "slow 1.0"\n')
+    script.chmod(0o700)
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setenv("MPILBM_CACHE_DIR", str(tmp_path / "cache"))
+    with Say(Rank(0)).during("opening the device"):
+        assert Cpu().open().compiler == "slow 1.0"
+    assert f"opening the device: testing the C compiler {script} ..." in lines
 
 
 def test_a_run_leaves_the_search_for_garbage_as_it_was(tmp_path):

@@ -121,13 +121,7 @@ def _beyond(
         owned = owned_links(case, there, ids)
         taken = owned.cells + first * plane
         mine = np.flatnonzero(owned.owned_by(lambda owner: owner.body in bodies))
-        owned = replace(
-            owned,
-            cells=owned.cells[mine],
-            owner=owned.owner[mine],
-            missing=owned.missing[mine],
-            cut=owned.cut[mine],
-        )
+        owned = owned.only(mine)
         fluid = cache(fluid_planes(case, there, ids))
         walls = (_curved(case, there, fluid, e) for e in entry_lists(case, there, fluid, owned))
         yield taken, [each.moved(first) for each in walls]

@@ -8,7 +8,7 @@ from support.walls import body
 from mpilbm.case.case import parse_case
 from mpilbm.parallel.slabs import split
 from mpilbm.physics.boundary_capabilities import LAYER_FALLBACK
-from mpilbm.solids.build import build
+from mpilbm.solids.build import build, survey
 
 MODEL = {"name": "wall_model", "law": "spalding"}
 
@@ -98,6 +98,15 @@ def test_half_models(lattice, radius, axis):
         whole.layer.area @ np.abs(whole.layer.normal),
     )
     np.testing.assert_allclose(slanted[0], slanted[1] / 2, rtol=0.05)
+
+
+def test_counts_of_planes_hold_the_cells_above_walls():
+    """From which `check` computes the memory of the start."""
+    case = parse_case(box("D2Q9", [30, 31], body=[ball([15.2, 15.3], 5.0)]), "test.toml")
+    (slab,) = split(case.shape, 1, True)
+    cells = np.concatenate([each.cells for each in build(case, slab).lists])
+    counts = survey(case, 7, lambda *seen: None).entries
+    assert np.array_equal(counts, np.bincount(cells // 30, minlength=31))
 
 
 def test_walls_parallel_to_the_cells_have_none():

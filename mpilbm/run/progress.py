@@ -54,12 +54,15 @@ class Say:
         progress, and not kept in `messages`.
         """
         ended = Event()
+        watch = Thread(target=_report, args=(stage, ended), daemon=True)
         if self._prints:
-            Thread(target=_report, args=(stage, ended), daemon=True).start()
+            watch.start()
         try:
             yield
         finally:
             ended.set()
+            if self._prints:
+                watch.join()  # no line follows the end
 
 
 def _report(stage: str, ended: Event) -> None:

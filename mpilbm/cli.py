@@ -1,5 +1,6 @@
 """The command `mpilbm`. Each command imports the modules that it needs, so that all start fast."""
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -19,6 +20,7 @@ from mpilbm.core.machine.command_line import (
     option,
     report_files,
 )
+from mpilbm.core.machine.garbage import without_collections
 from mpilbm.core.printable import one_line
 from mpilbm.run.proposal.options import Given, flow_options
 
@@ -43,6 +45,7 @@ def cli(context: click.Context, plugin: tuple[Path, ...], debug: bool) -> None:
         context.exit(0)  # under mpirun one process executes the other commands
     if context.invoked_subcommand != "run":  # the results of a run are its files
         context.call_on_close(terminal.require_written)
+    context.call_on_close(gc.unfreeze)
     load_plugins(plugin)
 
 
@@ -56,15 +59,19 @@ def run(
     case: Path, overrides: Settings, output: Path | None, restart: str | None, overwrite: bool
 ) -> None:
     """Run a case; under mpirun on several ranks."""
-    from mpilbm.case.case import load_case
-    from mpilbm.parallel.ranks import abort_on_error
-    from mpilbm.run.progress import Say
-    from mpilbm.run.run import run
-    from mpilbm.storage.directory import default_directory
+    with without_collections(lasting=True):
+        from mpilbm.case.case import load_case
+        from mpilbm.parallel.ranks import abort_on_error
+        from mpilbm.run.progress import Say
+        from mpilbm.run.run import run
+        from mpilbm.storage.directory import default_directory
 
     with abort_on_error() as comm:
         directory = output or default_directory(case)
-        with Say(comm).during("reading the case and its files"):
+        with (
+            without_collections(lasting=True),
+            Say(comm).during("reading the case and its files"),
+        ):
             read = load_case(case, overrides)
         run(read, comm, directory, restart, overwrite)
 
@@ -346,5 +353,6 @@ def manual(topic: str | None, html: Path | None) -> None:
 def main() -> None:
     """Entry point."""
     terminal.guard()
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # no search for them
     os.environ["PATH"] = machine.search_path()  # also for libraries: Matplotlib starts fc-list
     cli(prog_name="mpilbm")

@@ -108,6 +108,11 @@ class Device:
     warning: str = ""
     _streams: Mapping[str, Stream]
 
+    @property
+    def kernel_options(self) -> tuple[str, ...]:
+        """The options of the compiler of a GPU; with the text they determine the kernels."""
+        return ()
+
     def memory(self) -> tuple[int, int]:
         """Free bytes and bytes in total."""
         raise NotImplementedError

@@ -1,4 +1,7 @@
-"""Launch shapes and ways of stepping, chosen by a short measurement and kept in the cache."""
+"""Launch shapes and ways of stepping, chosen by a short measurement and kept in the cache.
+
+The key of a choice holds everything on which the measured times depend: see `_key`.
+"""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +18,13 @@ Shape = TypeVar("Shape")
 SMALL = 2**19  # cells; smaller boxes use the first shape
 BATCH = 2**23  # cells of a trial, in as many launches as that takes
 REPEATS = 5
+CODE = "backends", "solver"  # folders with the code that launches kernels
+
+
+def _key(device: Device, *facts: Any) -> str:
+    """Digest of plain facts, the device, its compiler with options, and the launching code."""
+    built = device.name, device.compiler, device.kernel_options
+    return cache.digest(json.dumps([built, cache.code_digest(*CODE), facts]))
 
 
 def fastest(
@@ -29,6 +39,7 @@ def fastest(
 ) -> Shape:
     """The fastest of some launch shapes (frozen dataclasses) for the kernel with this text.
 
+    text     also of what else the kernel's time depends on, apart from the box and the device
     box      planes, rows and cells in a row; `first`: the number of the first plane in the arrays
     bind     makes a launch over planes; the trials overwrite its arrays, before the initial state
     usable   shapes that are not are left out, unless none is
@@ -40,7 +51,7 @@ def fastest(
     if planes * rows * nx < SMALL or len(shapes) == 1:
         return next(filter(usable, shapes), shapes[0])
     offered = [vars(shape) for shape in shapes]
-    key = cache.digest(json.dumps([text, device.name, rows, nx, offered]))
+    key = _key(device, text, box, offered)
     found = cache.get("shape", key)
     for shape in shapes:
         if found == _bytes(shape):
@@ -58,22 +69,23 @@ def fastest(
 
 
 def fastest_way(
-    device: Device, key: str, cells: int, ways: Mapping[str, Callable[[], None]]
+    device: Device, facts: Any, cells: int, ways: Mapping[str, Callable[[], None]]
 ) -> str:
     """The name of the fastest of some ways to enqueue the same steps.
 
-    `key`: on what the times depend, apart from the device; `cells`: cells that a step updates. The
-    ways are measured by turns, because the clock of a GPU varies, and overwrite the arrays.
+    `facts`: plain data on which the times depend, apart from the device; `cells`: cells that a step
+    updates. The ways are measured by turns, because the clock of a GPU varies, and overwrite the
+    arrays.
     """
-    digest = cache.digest(json.dumps([key, device.name, list(ways)]))
-    found = (cache.get("shape", digest) or b"").decode()
+    key = _key(device, facts, list(ways))
+    found = (cache.get("shape", key) or b"").decode()
     if found in ways:
         return found
     times = max(1, BATCH // cells)
     trials = {name: _trial(device, work, times) for name, work in ways.items()}
     rounds = [{name: trial() for name, trial in trials.items()} for _ in range(REPEATS)]
     best = min(ways, key=lambda name: median(seconds[name] for seconds in rounds))
-    cache.put("shape", digest, best.encode())
+    cache.put("shape", key, best.encode())
     return best
 
 

@@ -257,7 +257,7 @@ def _spread(last: int, count: int) -> np.ndarray:
     They are at multiples of the golden ratio, which match no period of a formula.
     """
     inner = last * (0.618034 * np.arange(count - 1) % 1)
-    return np.unique(np.append(inner, last).astype(np.int64))
+    return np.array(sorted({*inner.astype(int).tolist(), last}), np.int64)
 
 
 def _number(value: Any, t: np.ndarray, places: dict[str, np.ndarray]) -> float | np.ndarray:

@@ -6,17 +6,16 @@ velocity finds its kernels in the cache, without importing SymPy. Imports `physi
 method of `diagnostics.Diagnostics`.
 """
 
-import contextlib
-import gc
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from mpilbm.codegen.program import Program
 from mpilbm.codegen.structure import structure
 from mpilbm.core.machine import cache
+from mpilbm.core.machine.garbage import without_collections
 from mpilbm.core.registry import plugin_errors
 from mpilbm.model.case import Case
 
@@ -35,21 +34,6 @@ def _build(case: Case) -> Program:
     return build(case)
 
 
-@contextlib.contextmanager
-def _without_collections() -> Iterator[None]:
-    """No search for reference cycles: expressions, and SymPy when it is imported, have hardly any.
-
-    It takes a tenth of the time of generation, more in a process with many objects.
-    """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
 def cached(form: dict[str, Any], build: Callable[[], Program]) -> Program:
     """The program that this plain data determines, from the cache or from `build()`."""
     key = json.dumps([form, cache.package_digest()], sort_keys=True)
@@ -57,7 +41,7 @@ def cached(form: dict[str, Any], build: Callable[[], Program]) -> Program:
     found = cache.get("text", digest)
     if found is not None:
         return Program.from_json(found.decode())
-    with plugin_errors(), _without_collections():
+    with plugin_errors(), without_collections():  # expressions and SymPy have hardly any cycles
         program = build()
     cache.put("text", digest, program.to_json().encode())
     return program

@@ -115,11 +115,11 @@ class Auto(AB):
     def resolve(self, facts: Facts, allowed: Callable[[Layout], bool]) -> tuple[Layout, str]:
         """The layout of the first rule that applies, and the reason.
 
-        `allowed`: whether the case can use a layout.
+        `allowed`: whether the case can use a layout; it costs more than the condition of a rule.
         """
         for rule in RULES:
             layout = make("layouts", rule.layout)
-            if allowed(layout) and rule.applies(facts, layout):
+            if rule.applies(facts, layout) and allowed(layout):
                 return layout, rule.why
         return make("layouts", "ab"), "the case allows no other layout"
 

@@ -77,7 +77,8 @@ def verdict(backend: str = "cuda") -> Verdict:
     driver = DRIVER.read_text("utf-8") if DRIVER.exists() else ""
     settings = sorted(launcher.settings().items())
     version = MPI.Get_library_version()
-    key = cache.digest(version, driver, platform.node(), repr(settings), backend)
+    code = cache.code_digest("parallel", "backends")  # of the test
+    key = cache.digest(version, driver, platform.node(), repr(settings), backend, code)
     known = cache.get("gpu-mpi.json", key)
     if known is not None:
         return Verdict(**json.loads(known))

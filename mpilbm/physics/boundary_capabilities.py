@@ -66,8 +66,8 @@ CORNER_FALLBACK = (
 )
 
 LAYER_FALLBACK = (
-    "cells of curved walls have less than three cells of fluid above them: there most of the "
-    "friction is lost"
+    "cells of curved walls have no fluid cell 1.5 to 3.5 cells above the wall that is not next to "
+    "another wall: their friction is lost"
 )
 
 

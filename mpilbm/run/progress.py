@@ -7,10 +7,10 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Timer
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Self
 
-from mpilbm.core.machine import terminal
+from mpilbm.core.machine import activity, terminal
 from mpilbm.core.units import duration
 from mpilbm.parallel import Communicator
 from mpilbm.solver.step_times import Clock
@@ -50,16 +50,30 @@ class Say:
     def during(self, stage: str) -> Iterator[None]:
         """Print a line with the name of a stage, once the body has taken SLOW_SECONDS.
 
-        It is progress, and not kept in `messages`.
+        Its present `activity` follows, and has a line of its own if it begins later. The lines are
+        progress, and not kept in `messages`.
         """
-        timer = Timer(SLOW_SECONDS, terminal.print_line, [f"{stage} ..."])
-        timer.daemon = True
+        ended = Event()
+        watch = Thread(target=_report, args=(stage, ended), daemon=True)
         if self._prints:
-            timer.start()
+            watch.start()
         try:
             yield
         finally:
-            timer.cancel()
+            ended.set()
+            if self._prints:
+                watch.join()  # no line follows the end
+
+
+def _report(stage: str, ended: Event) -> None:
+    """Print what a stage does, every SLOW_SECONDS if that has changed."""
+    printed = ""
+    while not ended.wait(SLOW_SECONDS):
+        within = activity.present()
+        line = f"{stage}: {within} ..." if within else f"{stage} ..."
+        if line != printed:
+            terminal.print_line(line)
+        printed = line
 
 
 class Progress:

@@ -82,7 +82,7 @@ class Survey:
     """Counts for the whole box.
 
     fluid_cells  int64 (planes,), fluid cells of each plane
-    entries      int64 (planes,), boundary entries of each plane
+    entries      int64 (planes,), boundary entries of each plane; those above walls only with `look`
     solid_cells  cells of each body; a cell in several bodies counts for the last one in the file
     links        missing links of each [[boundary]]
     body_links   missing links of each body
@@ -147,9 +147,12 @@ def survey(case: Case, planes_at_a_time: int | None = None, look: Look | None = 
         ).astype(int)
         for owner, count in zip(ownership.owners, counts.tolist(), strict=True):
             links[owner.boundary.where[0] if owner.body is None else owner.body] += count
+        cells = ownership.cells
         if look:
-            look(case, slab, ids, with_layers(case, slab, there, ownership), shared)
-        entries.append(np.bincount(ownership.cells // (rows * nx), minlength=slab.planes))
+            lists = with_layers(case, slab, there, ownership)
+            look(case, slab, ids, lists, shared)
+            cells = np.concatenate([cells, *(each.cells for each in lists if each.layer)])
+        entries.append(np.bincount(cells // (rows * nx), minlength=slab.planes))
         fluid.append(_fluid_cells(ids[1:-1]))
         solid_cells += cells_of_bodies(case, slab, ids[1:-1])
     return Survey(

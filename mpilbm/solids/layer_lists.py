@@ -11,17 +11,15 @@ from numpy.typing import NDArray
 from mpilbm.model.case import BoundedLattice
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundary_capabilities import LAYER_FALLBACK
-from mpilbm.solids import Floats, Ints
+from mpilbm.solids import Flags, Floats, Ints
 from mpilbm.solids.entry_list import EntryList, entry_lists, given_values
 from mpilbm.solids.link_set import LinkSet
 from mpilbm.solids.missing_links import owned_links, sheets_of
 from mpilbm.solids.owners import Owner, Ownership, Why, owners_of
 from mpilbm.solids.solid_cells import coordinates, fluid_planes, padded_ids, solids
 from mpilbm.solids.wall_distance import FluidPlane
-from mpilbm.solids.wall_layer import REACH, CurvedWalls, beyond, layer_of
+from mpilbm.solids.wall_layer import REACH, CurvedWalls, beyond, layer_of, needed
 from mpilbm.solids.wall_samples import free_steps
-
-LEAST = 2  # free steps above a wall cell, with which most of its friction acts
 
 
 def all_lists(case: BoundedLattice, slab: Slab, ids: NDArray[np.integer]) -> tuple[EntryList, ...]:
@@ -43,12 +41,13 @@ def with_layers(
     if not owners:
         return lists
     own = [_curved(case, slab, fluid, each) for each in lists]
-    lists = tuple(map(_counted, lists, own))
-    parts = [each for each in (*own, *_walls_beyond(case, slab, owners)) if each]
-    if not parts:
+    outside = list(_beyond(case, slab, owners))
+    walls = CurvedWalls.joined([*own, *(walls for _, curved in outside for walls in curved)])
+    if not walls.body.size:
         return lists
-    walls = CurvedWalls.joined(parts)
-    cells, body, layer = layer_of(case, slab, fluid, ownership.cells, walls)
+    taken = np.sort(np.concatenate([ownership.cells, *(cells for cells, _ in outside)]))
+    cells, body, layer, served = layer_of(case, slab, fluid, taken, walls)
+    lists = tuple(_counted(lists, own, served))
     groups: dict[str, list[Owner]] = {}
     for owner in owners:
         groups.setdefault(json.dumps(owner.boundary.structure(), sort_keys=True), []).append(owner)
@@ -73,13 +72,11 @@ def _layer_owners(case: BoundedLattice) -> list[Owner]:
     ]
 
 
-def _curved(
-    case: BoundedLattice, slab: Slab, fluid: FluidPlane, entries: EntryList
-) -> CurvedWalls | None:
-    """The curved walls of bodies in a list, None without any."""
+def _curved(case: BoundedLattice, slab: Slab, fluid: FluidPlane, entries: EntryList) -> CurvedWalls:
+    """The curved walls of bodies in a list."""
     walls = entries.samples
-    if walls is None or not walls.curved.any():
-        return None
+    if walls is None:
+        return CurvedWalls.none(case.dimensions)
     mine = np.flatnonzero(walls.curved)
     numbers = np.array([-1 if owner.body is None else owner.body for owner in entries.owners])
     body, normal = numbers[entries.member[mine]], walls.normal[mine]
@@ -101,36 +98,33 @@ def _area(case: BoundedLattice, entries: EntryList, mine: Ints, normal: Floats) 
     return np.maximum(found, 0)
 
 
-def _counted(entries: EntryList, walls: CurvedWalls | None) -> EntryList:
-    """The list with the number of cells whose friction is lost."""
-    if walls is None:
-        return entries
-    lost = {LAYER_FALLBACK: int(np.count_nonzero(walls.free < LEAST))}
-    return replace(entries, fallbacks=entries.fallbacks | lost)
+def _counted(
+    lists: tuple[EntryList, ...], own: list[CurvedWalls], served: Flags
+) -> Iterator[EntryList]:
+    """The lists with the number of cells whose friction is lost."""
+    begin = 0
+    for entries, walls in zip(lists, own, strict=True):
+        lost = int(np.count_nonzero(~served[begin : begin + walls.body.size]))
+        begin += walls.body.size
+        more = {LAYER_FALLBACK: lost} if walls.body.size else {}
+        yield replace(entries, fallbacks=entries.fallbacks | more)
 
 
-def _walls_beyond(
+def _beyond(
     case: BoundedLattice, slab: Slab, owners: list[Owner]
-) -> Iterator[CurvedWalls | None]:
-    """The curved walls in the planes within REACH of a slab."""
+) -> Iterator[tuple[Ints, list[CurvedWalls]]]:
+    """The cells with missing links, and the curved walls, in the planes `needed` by a slab."""
     bodies = {owner.body for owner in owners}
-    for first, there in beyond(slab):
+    plane = slab.shape[1] * slab.shape[2]
+    for first, there in beyond(slab, needed(len(bodies))):
         ids = solids(case, padded_ids(case, there))
-        if not ids.any():
-            continue
         owned = owned_links(case, there, ids)
+        taken = owned.cells + first * plane
         mine = np.flatnonzero(owned.owned_by(lambda owner: owner.body in bodies))
-        owned = replace(
-            owned,
-            cells=owned.cells[mine],
-            owner=owned.owner[mine],
-            missing=owned.missing[mine],
-            cut=owned.cut[mine],
-        )
+        owned = owned.only(mine)
         fluid = cache(fluid_planes(case, there, ids))
-        for each in entry_lists(case, there, fluid, owned):
-            walls = _curved(case, there, fluid, each)
-            yield walls and walls.moved(first)
+        walls = (_curved(case, there, fluid, e) for e in entry_lists(case, there, fluid, owned))
+        yield taken, [each.moved(first) for each in walls]
 
 
 def _list(

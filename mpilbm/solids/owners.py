@@ -16,7 +16,7 @@ the layout, see staging.py.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -95,6 +95,11 @@ class Ownership:
         if found.all() or not found.any():
             return np.full(self.owner.size, found.any())
         return found[self.owner]
+
+    def only(self, mine: Ints) -> "Ownership":
+        """The entries with the numbers `mine`."""
+        given = {name: getattr(self, name)[mine] for name in ("cells", "owner", "missing", "cut")}
+        return replace(self, **given)
 
     def blocked(self, cells: Ints) -> LinkSet:
         """The links of these cells along which nothing streams in, not even a mirror image."""

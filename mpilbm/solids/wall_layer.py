@@ -6,9 +6,11 @@ from the foot of the wall cell, in proportion to
 
     k(r) = max(0, 1 - |r . n - MIDDLE| / HALF_WIDTH) max(0, 1 - |r - (r . n) n|^2 / ASIDE^2)^2
 
-over all cells of the lattice. Those that are not fluid, or next to any wall, or beyond another
-solid, get none, and their part of the friction is lost. A cell that gets parts of several wall
-cells has the sum of the areas, and the means of n and r . n.
+over the cells of the box that are fluid, not next to a wall or face with missing links, and not
+beyond another solid. The areas of these cells add up to that of the wall, also next to a plane of
+symmetry (`free_slip`) and between bodies; the friction at a wall cell without such cells is lost.
+A cell that gets parts of several wall cells has the sum of the areas, and the means of n and r . n.
+It has the friction of one body, that with the largest sum of a k(r) there.
 """
 
 from collections.abc import Iterator, Sequence
@@ -74,6 +76,12 @@ class CurvedWalls:
     free: Ints
 
     @classmethod
+    def none(cls, D: int) -> "CurvedWalls":
+        """No walls."""
+        none, places = np.zeros(0, np.int64), np.zeros((0, D))
+        return cls(places.astype(np.int64), none, places, places[:, 0], places[:, 0], none)
+
+    @classmethod
     def joined(cls, parts: Sequence["CurvedWalls"]) -> "CurvedWalls":
         """The walls of all parts, one after another."""
         names = cls.__dataclass_fields__
@@ -86,10 +94,10 @@ class CurvedWalls:
         return replace(self, at=at)
 
 
-def beyond(slab: Slab) -> Iterator[tuple[int, Slab]]:
-    """Yield (local number of its first plane, slab) for the planes within REACH of a slab."""
-    for first in (-REACH, slab.planes):
-        local = [k for k in range(first, first + REACH) if slab.global_plane(k) is not None]
+def beyond(slab: Slab, reach: int) -> Iterator[tuple[int, Slab]]:
+    """Yield (local number of its first plane, slab) for the planes within `reach` of a slab."""
+    for first in (-reach, slab.planes):
+        local = [k for k in range(first, first + reach) if slab.global_plane(k) is not None]
         while local:
             begin = slab.global_plane(local[0])
             assert begin is not None, "these planes are in the box"
@@ -98,20 +106,38 @@ def beyond(slab: Slab) -> Iterator[tuple[int, Slab]]:
             local = local[count:]
 
 
+def needed(bodies: int) -> int:
+    """Planes beyond a slab whose walls and missing links decide on the friction in the slab.
+
+    A wall REACH planes away gives friction to the slab, and to cells REACH planes further on; with
+    several bodies the walls REACH planes beyond those decide to which body these cells belong.
+    """
+    return (2 if bodies < 2 else 3) * REACH
+
+
 def layer_of(
     case: BoundedLattice, slab: Slab, fluid: FluidPlane, taken: Ints, walls: CurvedWalls
-) -> tuple[Ints, Ints, WallLayer]:
+) -> tuple[Ints, Ints, WallLayer, Flags]:
     """Return the cells above walls, int64 (n,), ascending, their bodies, and the walls below them.
 
-    taken: cells with missing links, ascending. walls: those in the slab and within REACH of it. A
-    cell above the walls of several bodies belongs to the one with the largest area there.
+    Also returned: for each wall, whether any cell has its friction; not known for walls more than
+    REACH planes away from the slab.
+
+    taken: cells with missing links, ascending. walls: as taken, those in the slab and as many
+    planes beyond it as `needed`; cells there have numbers beyond those of the slab.
     """
-    cell, step, wall, part = _parts(case, slab, fluid, taken, walls)
+    cell, step, wall, k = _usable(case, slab, fluid, taken, walls)
     order = np.lexsort((step, walls.body[wall], cell))
-    cell, step, wall, part = cell[order], step[order], wall[order], part[order]
-    body = walls.body[wall]
-    begins = np.append(True, (cell[1:] != cell[:-1]) | (body[1:] != body[:-1]))[: cell.size]
-    group, first = np.cumsum(begins) - 1, np.flatnonzero(begins)
+    weight = (walls.area[wall] * k)[order]
+    order = order[_of_largest_body(cell[order], walls.body[wall[order]], weight)]
+    cell, step, wall, k = cell[order], step[order], wall[order], k[order]
+    total = np.bincount(wall, k, walls.body.size)
+    own = np.flatnonzero((cell >= 0) & (cell < slab.planes * slab.shape[1] * slab.shape[2]))
+    cell, step, wall, k = cell[own], step[own], wall[own], k[own]
+    part = walls.area[wall] * k / total[wall]
+    own = np.flatnonzero(part)
+    cell, step, wall, part = cell[own], step[own], wall[own], part[own]
+    group, first = _groups(cell)
     area: Floats = np.bincount(group, part, first.size).astype(float)
     above = part * _above(walls, wall, _offsets(case)[step])
     normals = _one_side(walls.normal[wall], group, part, first)
@@ -120,11 +146,31 @@ def layer_of(
     unit = (
         np.stack(normal, axis=1).reshape(-1, case.dimensions) / np.maximum(length, 1e-300)[:, None]
     )
-    found = WallLayer(unit, np.bincount(group, above, first.size) / area, area)
-    cell, body = cell[first], body[first]
-    mine = np.lexsort((body, -area, cell))
-    mine = mine[np.append(True, np.diff(cell[mine]) > 0)[: mine.size]]
-    return cell[mine], body[mine], found.only(mine)
+    layer = WallLayer(unit, np.bincount(group, above, first.size) / area, area)
+    return cell[first], walls.body[wall[first]], layer, total > 0
+
+
+def _groups(*keys: Ints) -> tuple[Ints, Ints]:
+    """The number of the group of each entry, and the first entries, of groups with equal keys.
+
+    Entries of a group are one after another.
+    """
+    new = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
+    begins = np.append(True, new)[: keys[0].size]
+    return np.cumsum(begins) - 1, np.flatnonzero(begins)
+
+
+def _of_largest_body(cell: Ints, body: Ints, weight: Floats) -> Ints:
+    """The entries whose body has the largest sum of weights in their cell, ascending.
+
+    Entries are in the order of cells and bodies; of equal sums that of the first body counts.
+    """
+    group, first = _groups(cell, body)
+    sums, cells = np.bincount(group, weight, first.size), cell[first]
+    best = np.lexsort((body[first], -sums, cells))
+    largest = np.zeros(first.size, bool)
+    largest[best[_groups(cells[best])[1]]] = True
+    return np.flatnonzero(largest[group])
 
 
 def _one_side(normals: Floats, group: Ints, part: Floats, first: Ints) -> Floats:
@@ -154,11 +200,14 @@ def _above(walls: CurvedWalls, wall: Ints, offset: Ints) -> Floats:
     return found
 
 
-def _parts(
+def _usable(
     case: BoundedLattice, slab: Slab, fluid: FluidPlane, taken: Ints, walls: CurvedWalls
 ) -> tuple[Ints, Ints, Ints, Floats]:
-    """The parts of the areas: cells, numbers of the offsets, numbers of the walls, areas."""
-    each, total = np.arange(walls.body.size), np.zeros(walls.body.size)
+    """The cells above each wall that can have its friction.
+
+    Cells, numbers of the offsets, numbers of the walls, and k(r).
+    """
+    each = np.arange(walls.body.size)
     found: list[tuple[Ints, Ints, Floats]] = []
     for offset in _offsets(case):
         along = np.broadcast_to(offset, (each.size, offset.size))
@@ -166,7 +215,6 @@ def _parts(
         aside = np.maximum(0, (offset * offset).sum() - (above - walls.distance) ** 2)
         level = np.maximum(0, 1 - np.abs(above - MIDDLE) / HALF_WIDTH)
         k = level * np.maximum(0, 1 - aside / ASIDE**2) ** 2
-        total += k
         mine = np.flatnonzero((k > 0) & (above < walls.distance + walls.free + 0.5))
         cells, inside = _cells_in(case, slab, walls.at[mine] + offset)
         mine = mine[inside]
@@ -175,17 +223,19 @@ def _parts(
     cell, wall = (np.concatenate([each[n] for each in found]) for n in (0, 1))
     k = np.concatenate([each[2] for each in found])
     plane = slab.shape[1] * slab.shape[2]
-    blocked = np.append(taken, -1)[np.searchsorted(taken, cell)] == cell
+    blocked = taken[np.minimum(np.searchsorted(taken, cell), taken.size - 1)] == cell
     free = np.flatnonzero(fluid_at(fluid, cell // plane, cell % plane) & ~blocked)
-    cell, step, wall, k = cell[free], step[free], wall[free], k[free]
-    return cell, step, wall, walls.area[wall] * k / total[wall]
+    return cell[free], step[free], wall[free], k[free]
 
 
 def _cells_in(case: BoundedLattice, slab: Slab, there: Ints) -> tuple[Ints, Flags]:
-    """Numbers of cells at local coordinates (n, D), and whether these lie in the slab."""
+    """Numbers of cells at local coordinates (n, D), and whether they are within 2 REACH of it."""
     size, periodic = np.array(case.domain.size), np.array(case.domain.periodic)
-    within = (((there >= 0) & (there < size)) | periodic)[:, :-1].all(axis=1)
-    within &= (there[:, -1] >= 0) & (there[:, -1] < slab.planes)
+    box = there.copy()
+    box[:, -1] += slab.begin
+    within = (((box >= 0) & (box < size)) | periodic).all(axis=1)
+    local, far = there[:, -1], 2 * REACH
+    within &= (local >= -far) & (local < slab.planes + far)
     row = there[:, 1] % slab.shape[1] if case.dimensions == 3 else 0
-    number = (there[:, -1] * slab.shape[1] + row) * slab.shape[2] + there[:, 0] % slab.shape[2]
+    number = (local * slab.shape[1] + row) * slab.shape[2] + there[:, 0] % slab.shape[2]
     return number, within

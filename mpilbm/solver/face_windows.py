@@ -48,7 +48,7 @@ class FaceWindow:
     """
 
     def __init__(self, fluid: Populations, window: Window, context: SlabContext):
-        self._slab, self._window, self._context = fluid, window, context
+        self._slab, self.window, self._context = fluid, window, context
         self._own = Populations(context, fluid.field, fluid.number)
         self._lists = BoundaryLists(self._own, context.geometry)
         for k in range(STEPS):
@@ -66,7 +66,7 @@ class FaceWindow:
         """The copy of cells between the window's first array and array k of the slab."""
         strides = replace(self._slab.grid, name=WHOLE, wraps=None).arguments()
         arrays = {"f": self._own.f[0], WHOLE: self._slab.f[k]}
-        cut = self._window.cut(self._context.grid.ghost)
+        cut = self.window.cut(self._context.grid.ghost)
         return self._context.bind(role, **arrays, **strides, **cut)
 
     def connect(self) -> None:
@@ -80,7 +80,7 @@ class FaceWindow:
     @property
     def apart(self) -> bool:
         """Whether no pass updates the cells that `scatter` copies."""
-        return self._window.axis == 2
+        return self.window.axis == 2
 
     @property
     def waited(self) -> float:
@@ -127,7 +127,7 @@ class FaceWindow:
 
     def scatter(self, k: int) -> Runner:
         """The copy to the slab after a pass that read array k, over planes of the slab."""
-        launch, window = self._copy("scatter", 1 - k), self._window
+        launch, window = self._copy("scatter", 1 - k), self.window
         if window.axis > 0:
             return launch
         first = self._context.grid.ghost

@@ -1,7 +1,7 @@
 """Passes over memory that compute two steps each, and single steps next to faces with lists."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import partial
 from math import prod
 from typing import Any
@@ -152,13 +152,23 @@ class TwoSteps:
                 self._run_windows(k, partial(FaceWindow.compute, k=k))
                 self._launches[k](context.bulk, *context.grid.interior)
 
-        kernels = context.kernels["collide_stream_0"], self._kernel
-        tiles = [kernel.resources() for kernel in kernels]
-        faces = [(each.name, *each.where) for each in context.case.boundaries]
-        fluid = int(context.geometry.fluid_cells.sum())
-        key = f"{context.program.sweep} {size} {fluid} {faces} {tiles}"
         ways: dict[str, Callable[[], None]] = {"single steps": single, "two steps": two}
-        return fastest_way(context.device, key, prod(size), ways) == "two steps"
+        return fastest_way(context.device, self._facts(), prod(size), ways) == "two steps"
+
+    def _facts(self) -> list[Any]:
+        """What the times of single steps and of passes depend on, apart from the device."""
+        context = self._context
+        geometry, kernels = context.geometry, (context.kernels["collide_stream_0"], self._kernel)
+        return [
+            context.program.text,
+            context.program.sweep,
+            _size(context),
+            geometry.fluid_cells.tolist(),
+            [each.cells.size for each in geometry.lists],
+            [(each.name, *each.where) for each in context.case.boundaries],
+            [astuple(each.window) for each in self._windows],
+            [kernel.resources() for kernel in kernels],
+        ]
 
     def connect(self, moving: MovingBodies | None = None) -> None:
         """Prepare the exchanges; all ranks call it, or none. It waits for no other rank.

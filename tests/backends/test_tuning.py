@@ -17,7 +17,7 @@ class Shape:
 class Clock:
     """A device whose launches take as long as their shape says; counts them."""
 
-    name, records = "clock", False
+    name, compiler, kernel_options, records = "clock", "C 1.0", (), False
 
     def __init__(self):
         self.now, self.launches = 0.0, 0
@@ -82,13 +82,36 @@ def test_shapes_are_prepared_together_before_they_are_tried():
 
 
 def test_another_kernel_box_or_device_is_measured_again():
-    device, other = Clock(), Clock()
-    other.name = "other"
+    device = Clock()
     choose(device)
-    for who, more in ((device, {"text": "more"}), (device, {"box": (64, 128, 512)}), (other, {})):
-        before = who.launches
-        choose(who, **more)
-        assert who.launches > before
+    for more in ({"text": "more"}, {"box": (64, 128, 512)}):
+        before = device.launches
+        choose(device, **more)
+        assert device.launches > before
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("name", "other"), ("compiler", "C 1.1"), ("kernel_options", ("-DFUSED",))]
+)
+def test_another_device_or_compiler_is_measured_again(name, value):
+    choose(Clock())
+    tuning.fastest_way(Clock(), "key", tuning.SMALL, {"a": lambda: None})
+    other, again = Clock(), Clock()
+    setattr(other, name, value)
+    setattr(again, name, value)
+    choose(other)
+    assert other.launches
+    tuning.fastest_way(again, "key", tuning.SMALL, {"a": way(again, 1.0)})
+    assert again.launches
+
+
+def test_other_launching_code_is_measured_again(monkeypatch):
+    device = Clock()
+    choose(device)
+    before = device.launches
+    monkeypatch.setattr(tuning.cache, "code_digest", lambda *folders: f"changed {folders}")
+    choose(device)
+    assert device.launches == 2 * before
 
 
 def test_a_stored_choice_that_is_no_longer_offered_is_replaced():

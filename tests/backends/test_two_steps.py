@@ -187,7 +187,7 @@ def test_the_faster_way_is_used(monkeypatch):
     monkeypatch.setattr(two_steps, "SMALL", 0)
     monkeypatch.setattr(tuning, "_trial", lambda device, work, times: partial(timed, work))
     nothing = {"get": lambda *_: None, "put": lambda *_: None}  # no earlier measurement
-    monkeypatch.setattr(tuning, "cache", SimpleNamespace(digest=tuning.cache.digest, **nothing))
+    monkeypatch.setattr(tuning, "cache", SimpleNamespace(**vars(tuning.cache) | nothing))
     launched = []
     for kind in (SweepLaunch, PassLaunch):
         monkeypatch.setattr(kind, "__call__", lambda *args: launched.append(args))

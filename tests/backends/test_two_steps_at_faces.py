@@ -4,6 +4,8 @@ More than 20 s: each kind of boundary has texts of its own on D3Q19, generated a
 D3Q27, whose texts take up to 20 s to generate, has one of few terms.
 """
 
+import json
+
 import numpy as np
 import pytest
 from support.emulated_device import EmulatedDevice, command
@@ -152,6 +154,14 @@ def test_the_bits_of_single_steps(name, count):
     found = advanced(CASES[name], count, 3, 5, 8, device=device)
     assert any(solver.lists[0].count for solver in found.solvers)
     assert_same(single(CASES[name], 16), found)
+
+
+def test_a_choice_measured_without_windows_is_measured_again():
+    (solver,) = advanced(CASES["mirrors"], 1, device=Recorder).solvers
+    facts = json.dumps(solver.two_steps._facts())
+    assert solver.two_steps._windows
+    solver.two_steps._windows = []
+    assert json.dumps(solver.two_steps._facts()) != facts
 
 
 @pytest.mark.parametrize("capability", [80, 90])

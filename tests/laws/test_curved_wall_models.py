@@ -148,6 +148,20 @@ def test_the_friction_is_that_of_the_law(lattice, radius):
     assert of_roughness(turning(lattice, radius)) == pytest.approx(more, rel=0.08)
 
 
+def test_a_half_model_has_half_of_the_friction():
+    """A ball, and its half above a plane of symmetry."""
+    whole = turning("D3Q19", 7.0)
+    (ball,), n = whole["body"], whole["domain"]["size"][2]
+    ball["shape"]["centre"][2] = n / 2
+    half = whole | {
+        "domain": {"size": [n, n, n // 2], "periodic": [True, True, False]},
+        "boundary": [{"name": "free_slip", "where": ["z-", "z+"]}],
+    }
+    cut = ball["shape"] | {"centre": [*ball["shape"]["centre"][:2], 0.0]}
+    half["body"] = [ball | {"shape": cut}]
+    assert of_roughness(half) == pytest.approx(of_roughness(whole) / 2, rel=0.01)
+
+
 def test_friction_is_relative_to_the_wall():
     """A disc that turns with the fluid has none, one that turns twice as fast the reverse."""
     tables = turning("D2Q9", 12.0)

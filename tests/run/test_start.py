@@ -1,5 +1,6 @@
 """The start of a run: what it imports with cached kernels, and the lines about slow stages."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -7,9 +8,11 @@ import time
 from threading import active_count
 
 import pytest
+from click.testing import CliRunner
 from support.runs import flow
 
-from mpilbm.backends.cpu import CpuDevice
+from mpilbm.backends.cpu import Cpu, CpuDevice
+from mpilbm.cli import cli
 from mpilbm.core.machine import terminal
 from mpilbm.run import progress
 from mpilbm.run.progress import Say
@@ -46,8 +49,7 @@ steps = 2
 """
 COMMAND = """
 import atexit, sys
-slow = {"matplotlib", "pint", "scipy", "sympy"}
-atexit.register(lambda: print("imported", *slow & set(sys.modules)))
+atexit.register(lambda: print("imported", *sys.modules))
 from mpilbm.backends.cpu import compiler
 compiler.FLAGS += ("-O0",)  # this test does not depend on the speed of the kernels
 from mpilbm.cli import cli
@@ -55,15 +57,23 @@ cli(sys.argv[1:])
 """
 
 
-def imported(folder, *words):
-    """The names of slow packages that a command imports, with a kernel cache in a folder."""
+SLOW = {"cupy", "matplotlib", "PIL", "pint", "pyopencl", "scipy", "sympy"}
+# Modules of names that the case does not select.
+UNUSED = {f"mpilbm.physics.collisions.{name}" for name in ("cumulant", "entropic", "kbc")} | {
+    f"mpilbm.{name}"
+    for name in ("layouts.esopull", "outputs.surface", "solids.shapes.mesh", "codegen.programs")
+}
+
+
+def imported(folder, *words, unwanted=SLOW):
+    """The unwanted modules that a command imports, with a kernel cache in a folder."""
     environment = os.environ | {"MPILBM_CACHE_DIR": str(folder / "cache")}
     done = subprocess.run(
         [sys.executable, "-c", COMMAND, *words],
         cwd=folder, env=environment, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    return set(done.stdout.splitlines()[-1].split()[1:])
+    return unwanted & set(done.stdout.splitlines()[-1].split()[1:])
 
 
 def test_with_cached_kernels_neither_run_nor_check_imports_sympy(tmp_path):
@@ -71,7 +81,7 @@ def test_with_cached_kernels_neither_run_nor_check_imports_sympy(tmp_path):
     again = FLOW.replace("viscosity = 0.1", "viscosity = 0.05").replace("[16, 12]", "[18, 12]")
     (tmp_path / "again.toml").write_text(again)
     assert imported(tmp_path, "run", "flow.toml") == {"sympy"}
-    assert imported(tmp_path, "run", "again.toml") == set()
+    assert imported(tmp_path, "run", "again.toml", unwanted=SLOW | UNUSED) == set()
     assert imported(tmp_path, "check", "again.toml") == set()
     assert imported(tmp_path, "info") == set()
 
@@ -138,3 +148,26 @@ def test_a_slow_compiler_is_named(lines, monkeypatch):
         pass
     ((line, compiler),) = seen
     assert line == f"compiling the kernels with {compiler} ..."
+
+
+@pytest.mark.parametrize("slow", ["--version", "probe.c"])
+def test_the_test_of_a_slow_compiler_is_named(slow, lines, monkeypatch, tmp_path):
+    """Zig takes a minute for the first text that it compiles."""
+    monkeypatch.setattr(progress, "SLOW_SECONDS", 0.05)
+    script = tmp_path / "cc"
+    script.write_text(f'#!/bin/sh\ncase "$*" in *{slow}*) sleep 0.5;; esac\necho "slow 1.0"\n')
+    script.chmod(0o700)
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setenv("MPILBM_CACHE_DIR", str(tmp_path / "cache"))
+    with Say(Rank(0)).during("opening the device"):
+        assert Cpu().open().compiler == "slow 1.0"
+    assert f"opening the device: testing the C compiler {script} ..." in lines
+
+
+def test_a_run_leaves_the_search_for_garbage_as_it_was(tmp_path):
+    (tmp_path / "flow.toml").write_text(FLOW)
+    case, folder = str(tmp_path / "flow.toml"), str(tmp_path / "out")
+    assert CliRunner().invoke(cli, ["run", case, "--output", folder]).exit_code == 0
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == 0

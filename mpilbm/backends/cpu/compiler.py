@@ -19,6 +19,7 @@ import platformdirs
 from mpilbm.core import machine
 from mpilbm.core.errors import CaseError, FileSystemError, MpilbmError
 from mpilbm.core.machine import cache
+from mpilbm.core.machine.activity import activity
 
 FLAGS = (
     "-std=gnu11",
@@ -117,9 +118,10 @@ def find(name: str | None = None) -> Compiler:
     refused = []
     for words in [name] if name else [chosen, *TRIED]:
         if command := _locate(words):
-            answer, problem = _version(command)
-            if answer and words not in (name, chosen):
-                problem = problem_of(command, answer)
+            with activity(f"testing the C compiler {shlex.join(command)}"):
+                answer, problem = _version(command)
+                if answer and words not in (name, chosen):
+                    problem = problem_of(command, answer)
             if not problem:
                 return Compiler(command, answer)
             refused.append(f"{shlex.join(command)} {problem}")

@@ -200,7 +200,7 @@ class CudaDevice(GpuDevice):
 
     @property
     def kernel_options(self) -> tuple[str, ...]:
-        """The compiler's options for kernels of a program."""
+        """As Device.kernel_options."""
         return (*self.vendor.options, *(("-DFUSED",) if self._fused else ()))
 
     def compile(self, program: Program, roles: Collection[str] = ()) -> dict[str, CompiledKernel]:

@@ -264,7 +264,7 @@ class SweepKernel:
         spread = dict.fromkeys(each for tile in fitting for each in tile.spreads(shape, processors))
         return fastest(
             self._device,
-            self._program.sweep + "".join(self._met),
+            f"{self._program.sweep}{self._met}{self._columns}",
             shape,
             list(spread),
             lambda tile: self._launch(tile, arguments, values),

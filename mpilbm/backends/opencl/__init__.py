@@ -101,6 +101,11 @@ class OpenclDevice(GpuDevice):
             self._streams = {name: self.new_stream() for name in ("edge", "bulk", "copy")}
             self._maps = self.cl.CommandQueue(self._context, device)  # idle: a map need not wait
 
+    @property
+    def kernel_options(self) -> tuple[str, ...]:
+        """As Device.kernel_options."""
+        return tuple(self._options)
+
     def memory(self) -> tuple[int, int]:
         """Free and total bytes; a driver that reports only the total does not know other users."""
         total = int(self.device.global_mem_size)

@@ -230,19 +230,19 @@ def _write(folder: _Folder, entry: str, data: bytes) -> Path:
 
 def package_digest() -> str:
     """Digest of the inputs of a kernel text other than the case: sources, plug-ins, SymPy."""
-    return digest(_own_sources(), *_plugin_sources())
-
-
-@functools.cache
-def _own_sources() -> str:
-    package = Path(__file__).parents[2]
-    files = [file for part in TEXT_SOURCES for file in sorted(_sources(package / part))]
     try:
         sympy = version("sympy")
     except PackageNotFoundError:
         sympy = ""
-    parts = [data for file in files for data in (str(file.name), file.read_bytes())]
-    return digest(sympy, *parts)
+    return digest(sympy, code_digest(*TEXT_SOURCES), *_plugin_sources())
+
+
+@functools.cache
+def code_digest(*parts: str) -> str:
+    """Digest of the sources in some folders of this package."""
+    package = Path(__file__).parents[2]
+    files = [file for part in parts for file in sorted(_sources(package / part))]
+    return digest(*(data for file in files for data in (file.name, file.read_bytes())))
 
 
 def _sources(path: Path) -> list[Path]:

@@ -8,6 +8,7 @@ these need isotropy of second order only.
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations_with_replacement
+from math import lcm, prod
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -60,12 +61,10 @@ class Lattice(Parameters):
     @classmethod
     def moment(cls, *axes: int) -> Fraction:
         """sum_i w_i c_ia c_ib …, with one factor for each axis given."""
-        total = Fraction(0)
-        for w, c in zip(cls.w, cls.c, strict=True):
-            for axis in axes:
-                w = w * c[axis]
-            total += w
-        return total
+        below = lcm(*(w.denominator for w in cls.w))  # sums of integers are faster
+        weights = (w.numerator * (below // w.denominator) for w in cls.w)
+        terms = (w * prod(c[axis] for axis in axes) for w, c in zip(weights, cls.c, strict=True))
+        return Fraction(sum(terms), below)
 
     @classmethod
     def _check(cls) -> None:

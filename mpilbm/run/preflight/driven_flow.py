@@ -56,7 +56,7 @@ def pushes(case: Case) -> list[Push]:
 
     The pressure of coupled fluids is not cs2 rho: for them, forces along periodic axes only.
     """
-    t = np.unique(np.linspace(0, case.run.steps, TIMES).astype(np.int64)).astype(np.float64)
+    t = np.array(sorted({*np.linspace(0, case.run.steps, TIMES).astype(int).tolist()}), np.float64)
     found = []
     causes = (_forces, _densities, _jumps) if case.single_fluid else (_forces,)
     for axis in range(case.dimensions):

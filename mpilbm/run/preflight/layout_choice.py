@@ -42,6 +42,8 @@ def choose(
 
     def fits(layout: Layout) -> bool:
         """Whether the arrays of the largest slab fit; boundary lists are neglected."""
+        if case.precision.storage not in layout.storages:
+            return False
         need = bytes_needed(case.model_copy(update={"layout": layout}), slab, counts)
         return room is None or sum(need.values()) < room
 

@@ -195,7 +195,7 @@ def test_a_duct_has_a_wall_model():
         ("external", 100, 12, False, "not measured with so few cells"),
         ("external", 2000, 60, False, "not measured at this Reynolds number"),
         ("external", 2000, 4, False, "not measured"),
-        ("external", 1e6, 128, False, "not trustworthy: c_d was 0.79 times the reference"),
+        ("external", 1e6, 128, False, "about 10.0% for a body with edges, such as a car"),
         ("internal", 1500, 25, False, "about 4.8%"),
         ("internal", 100, 20, False, "about 5.3%"),
         ("internal", 9000, 80, False, "not measured at this Reynolds number"),
@@ -277,8 +277,9 @@ def test_unresolved_walls():
     assert body_wall(passage)["name"] == "partially_saturated"
     assert "wall law" in wall_line(body).verdict
     assert "without a wall model" in wall_line(passage).verdict
-    assert accuracy_line(body).value == "not trustworthy: c_d was 0.82 times the reference"
-    assert "Ahmed body, Re 2.78e+06, 80 cells: c_d 0.234" in accuracy_line(body).verdict
+    assert accuracy_line(body).value == "about 8.0% for a body with edges, such as a car"
+    assert "Ahmed body, Re 2.78e+06, 80 cells: c_d 0.275" in accuracy_line(body).verdict
+    assert "a sphere of 40 cells at Re 1e+06 had c_d 0.03" in accuracy_line(body).verdict
     coarse = replace(body, modelled=False)
     assert accuracy_line(coarse).value == "not trustworthy: c_d was 2.1 times too large"
     assert "without a wall model" in wall_line(coarse).verdict

@@ -5,7 +5,7 @@ Each function in CHECKS takes a case without problems and returns findings.
 
 from collections.abc import Iterator
 from itertools import product
-from math import inf, pi, prod, sqrt
+from math import pi, prod, sqrt
 
 from mpilbm.case.checks import from_objects, given_speeds, norm, problems_with
 from mpilbm.case.compressibility import real_sound
@@ -14,8 +14,9 @@ from mpilbm.case.meetings import meetings
 from mpilbm.case.model import Case
 from mpilbm.case.motions import motions
 from mpilbm.case.scalars import given_values, viscosity_at_centre
+from mpilbm.case.sliding_walls import flow_along_walls
 from mpilbm.case.starts import CROSSINGS, late_ramps, stopped_starts, sudden_starts
-from mpilbm.case.velocity_bounds import net_inflow, outward_speed, speed_along
+from mpilbm.case.velocity_bounds import net_inflow, outward_speed
 from mpilbm.core.units import mach, tau_from_viscosity
 from mpilbm.model.findings import NOTE, SERIOUS, WARNING, Finding
 from mpilbm.model.limits import SEVERITY, judge_mach, judge_tau
@@ -157,30 +158,6 @@ def flow_through_walls(case: Case) -> Iterator[Finding]:
                     "outflow, or equilibrium with this velocity"
                 )
                 yield Finding(SERIOUS, f"boundary.{k}.velocity", text)
-
-
-def flow_along_walls(case: Case) -> Iterator[Finding]:
-    """Walls that move along themselves too fast for the collision.
-
-    Fluid that moves with such a wall is unstable, see Collision.fastest_wall.
-    """
-    for fluid in case.fluids:
-        nu, collision = fluid.viscosity, fluid.collision
-        for k, boundary in enumerate(case.boundaries):
-            back = boundary.capabilities.reads is Reads.SAME_LINK
-            back = back or boundary.capabilities.uses_distance
-            moves = back and boundary.wall_velocity is not None
-            for face in boundary.where if moves and collision.fastest_wall < inf else ():
-                speed, when = speed_along(case, boundary, face)
-                if speed > collision.fastest_wall * nu:
-                    text = (
-                        f"{face} moves along itself at {speed:.3g}{when}, {speed / nu:.3g} "
-                        f"viscosities; above {collision.fastest_wall:g} fluid that moves with a "
-                        f"wall of the kind '{boundary.name}' is unstable with the collision "
-                        f"{collision.name} unless its omega_bulk is 1; set it, or use the boundary "
-                        "equilibrium or full_way with this velocity"
-                    )
-                    yield Finding(WARNING, f"boundary.{k}.velocity", text)
 
 
 def has_wall_model(case: Case) -> bool:

@@ -159,14 +159,23 @@ def boundary_structures(case: BoundedLattice) -> list[dict[str, Any]]:
 def wall_effects(case: BoundedLattice) -> list[str]:
     """The properties of walls that kernels of other boundaries in the same cells must include.
 
-    "move": some half-way wall moves; "slip": some wall mirrors populations.
+    "move": some half-way wall moves; "slip": some boundary reads what another supplies in the same
+    cells, such as a mirror, see Capabilities.read_by_others.
     """
     walls = (*case.boundaries, *(body.boundary for body in case.bodies))
     effects = {
         "move": any(wall.wall_velocity is not None for wall in walls),
-        "slip": any(wall.mirrors for wall in walls),
+        "slip": any(_is_read(wall, case) for wall in walls if wall.read_by_others),
     }
     return [name for name, present in effects.items() if present]
+
+
+def _is_read(wall: Condition, case: BoundedLattice) -> bool:
+    """Whether other boundaries may share cells with it: at mirrors, bodies and edges of faces."""
+    axes = {face[0] for face in wall.where}
+    readers = (each for each in case.boundaries if each.on_site and not each.read_by_others)
+    beside = (not axes or axes - {face[0]} for each in readers for face in each.where)
+    return wall.mirrors or any(beside)
 
 
 def list_name(case: BoundedLattice, boundary: Condition) -> str:

@@ -92,6 +92,8 @@ class Capabilities:
     weight        with `in_cells`: the name that `collided` gives to `cell.let` for a value that is
                   0 in cells without a share, which make the outgoing populations those of the
                   fluid; kernels may leave it out there. None: there is no such value
+    read_by_others  boundaries in the same cells, and with these cells inwards, read the
+                  populations that it supplies as if they streamed in; it reads none of others
     drifts        without a given density the mass may grow without bound
     fails_from    smallest grid Reynolds number u/nu at which measured flows failed with this
                   boundary as inlet or outlet, but were stable with `equilibrium`; None: not
@@ -111,6 +113,7 @@ class Capabilities:
     returns: bool = False
     in_cells: bool = False
     weight: str | None = None
+    read_by_others: bool = False
     drifts: bool = False
     fails_from: float | None = None
 

@@ -126,7 +126,7 @@ class BodyLinks:
         pairs = [(each, each.of_bodies(case.needs.weighed)) for each in lists]
         mine = selected((each, flags) for each, flags in pairs if flags.any())
         measured = tuple(Selected(replace(e, writes=Writes.MEASURED), rows) for e, rows in mine)
-        beside = [each for each in lists if case.needs.split or each.boundary.mirrors]
+        beside = [each for each in lists if case.needs.split or each.boundary.read_by_others]
         cells = np.concatenate([np.empty(0, np.int64), *(m.entries.cells for m in measured)])
         staged = tuple(selected((each, np.isin(each.cells, cells)) for each in beside))
         owners = {owner.place: owner.body for each in lists for owner in each.owners}

@@ -219,7 +219,8 @@ def entry_lists(
     fluid: a function that returns where a local plane is fluid, see FluidPlane.
     """
     lists = [_entries(case, slab, fluid, ownership, owners) for owners in _groups(ownership.owners)]
-    return _overruled_first(_with_motion(case, slab, lists, ownership), ownership)
+    lists = _overruled_first(_with_motion(case, slab, lists, ownership), ownership)
+    return tuple(sorted(lists, key=lambda each: not each.boundary.read_by_others))
 
 
 def _entries(
@@ -334,10 +335,10 @@ def _with_motion(
     ]
 
 
-def _overruled_first(lists: list[EntryList], ownership: Ownership) -> tuple[EntryList, ...]:
+def _overruled_first(lists: list[EntryList], ownership: Ownership) -> list[EntryList]:
     """Return the lists; overruled entries of mirrors form lists of their own, which come first."""
     if not any(owner.boundary.capabilities.whole_cell for owner in ownership.owners):
-        return tuple(lists)
+        return lists
     overruled = np.unique(ownership.cells[ownership.overruled])
     first, others = [], []
     for each in lists:
@@ -346,4 +347,4 @@ def _overruled_first(lists: list[EntryList], ownership: Ownership) -> tuple[Entr
             first.append(replace(each.only(np.flatnonzero(mine)), overruled=True))
             each = each.only(np.flatnonzero(~mine))
         others.append(each)
-    return (*first, *others)
+    return first + others

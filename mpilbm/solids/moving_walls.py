@@ -21,6 +21,7 @@ from mpilbm.solids import Floats, Ints
 from mpilbm.solids.owners import Ownership
 from mpilbm.solids.solid_cells import centres, values_from_file
 
+FEW = 4  # velocities for which numbers are faster than arrays
 Rows = NDArray[np.int32]
 
 
@@ -96,9 +97,14 @@ class MovingLinks:
         return {int(wall): _components(self.walls[wall]) for wall in np.unique(self.wall)}
 
     @property
+    def velocities(self) -> list[CellValue]:
+        """The velocity components of all walls that a link crosses."""
+        return [value for values in self._values.values() for value in values]
+
+    @property
     def timed(self) -> bool:
         """Whether a wall's velocity changes with time."""
-        return any(value.timed for values in self._values.values() for value in values)
+        return any(value.timed for value in self.velocities)
 
     def velocity(self, size: tuple[int, ...], t: float) -> Floats:
         """The velocity of the wall at each link at time t, (k, D), in a box of `size` cells."""
@@ -123,11 +129,16 @@ class MovingLinks:
         rho_0 = 1; 0 for directions that cross no moving wall.
         """
         found, (row, i) = np.zeros((self.first.size, lattice.Q)), self.link.T
-        u = [column.view(_Column) for column in self.velocity(size, t).T.copy()]
-        feq = collision.feq(lattice, 0, 1, u)
-        for k in range(1, lattice.Q):
-            mine = np.flatnonzero(i == k)
-            found[row[mine], k] = (feq[k] - feq[lattice.opp[k]])[mine]
+        known, which = np.unique(self.velocity(size, t), axis=0, return_inverse=True)
+        if len(known) <= FEW:
+            motion = np.array([collision.feq(lattice, 0, 1, u.tolist()) for u in known], float).T
+        else:
+            u = [column.view(_Column) for column in known.T.copy()]
+            motion = np.stack(
+                [np.broadcast_to(f, len(known)) for f in collision.feq(lattice, 0, 1, u)]
+            )
+        motion -= motion[list(lattice.opp)]
+        found[row, i] = motion[i, which.reshape(-1)]
         return found
 
 

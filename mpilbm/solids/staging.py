@@ -1,6 +1,6 @@
 """How incoming populations are written: at once, exchanged between two links, or staged.
 
-Entries of mirrors are staged before all others, which read the staged populations.
+Entries of mirrors and wall models are staged before all others, which read these populations.
 
 In memory, rows and x wrap around, and planes if one slab has all planes of a periodic axis. A link
 of a cell x that leaves the box along rows or x leads to a cell y at the opposite wall, and a link
@@ -142,13 +142,15 @@ def _end(
 
 @dataclass(frozen=True, eq=False)
 class MirroredLinks:
-    """The places in the staging array of populations from free-slip faces (mirrors).
+    """The places in the staging array of populations that other boundaries read.
 
-    For other boundaries in the same cells a population from the mirror image counts as one that
-    streams in, so that the flow at an edge with an outlet equals that in a box of twice the width.
-    Entries of mirrors are therefore staged before all others, which read the staged populations. A
-    boundary that sets the whole cell sets these links too: it reads the staged populations, but
-    they are not written to the field (see Ownership.overruled).
+    For other boundaries in the same cells a population from the mirror image at a free-slip face
+    counts as one that streams in, so that the flow at an edge with an outlet equals that in a box
+    of twice the width. So does one from a wall model, whose wall returns neither the momentum along
+    it nor that of a half-way wall. Entries of these boundaries are therefore staged before all
+    others, which read the staged populations. A boundary that sets the whole cell sets the links of
+    mirrors too: it reads the staged populations, but they are not written to the field (see
+    Ownership.overruled).
 
     cells   int64 (n,), see `looked_at`
     places  int64 (n + 1, Q), as kernels read it: the place of each direction in the staging array,
@@ -172,7 +174,7 @@ class MirroredLinks:
             return cls(found, places)
         cells = np.concatenate([e.cells for e in lists] or [np.empty(0, np.int64)])
         sizes = np.array([e.cells.size for e in lists], np.int64)
-        mirrors = np.repeat(np.array([e.boundary.mirrors for e in lists], bool), sizes)
+        mirrors = np.repeat(np.array([e.boundary.read_by_others for e in lists], bool), sizes)
         mine = np.flatnonzero(mirrors & np.isin(cells, found))
         entry, i, before = joined([e.links for e in lists])[mine].positions()
         places[np.searchsorted(found, cells[mine][entry]), i] = start[mine][entry] + before
@@ -186,10 +188,10 @@ class MirroredLinks:
 
 
 def looked_at(lists: Sequence[EntryList]) -> Ints:
-    """The cells with mirrored links that other boundaries read, int64 (n,), ascending."""
+    """The cells with links of which other boundaries read what is staged, int64 (n,), ascending."""
     mirrored, others = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for each in lists:
-        if each.boundary.mirrors:
+        if each.boundary.read_by_others:
             mirrored.append(each.cells)
         elif each.boundary.capabilities.reads is Reads.CELL:
             others += each.looked_at

@@ -1,12 +1,13 @@
 """The device arrays that the kernel of one boundary list reads, beside those of all lists."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mpilbm.core.formulas.values import CellValue
 from mpilbm.layouts.cells import PackedCells
 from mpilbm.layouts.nodes import NodeGrid
 from mpilbm.physics.boundary_capabilities import Behind
@@ -56,9 +57,10 @@ class ListArrays:
         wanted = {a.name for a in kernel.arguments}
         arrays: Arrays = {"values": upload(entries.given.rows.astype(fluid.program.compute))}
         size = fluid.case.domain.size
-        if any(value.timed for boundary in entries.boundaries for value in boundary.given()):
+        given = [value for boundary in entries.boundaries for value in boundary.given()]
+        if any(value.timed for value in given):
             ahead = 0.5 if entries.boundary.wall_at == "half" else 1
-            self._follow(arrays["values"], lambda t: entries.rows(size, t), ahead)
+            self._follow(arrays["values"], lambda t: entries.rows(size, t), ahead, given)
         if entries.writes is Writes.MEASURED and "start" in wanted:
             arrays["start"] = upload(entries.links.starts())
         if "link" in wanted and entries.per_link:
@@ -112,7 +114,9 @@ class ListArrays:
             of = collision, fluid.lattice, fluid.case.domain.size
             self._motions = upload(moving.motions(*of, 0).astype(fluid.program.compute))
             if moving.timed:
-                self._follow(self._motions, lambda t: moving.motions(*of, t), 0.5)
+                self._follow(
+                    self._motions, lambda t: moving.motions(*of, t), 0.5, moving.velocities
+                )
         rows = {f"moved{end}": upload(rows) for end, rows in zip(INWARD, motion.rows, strict=False)}
         return {"motions": self._motions, **rows}
 
@@ -151,10 +155,18 @@ class ListArrays:
         self.nears.append(NearCells(f"{name}_near", self.packed_cells(cells), near, cells.size))
         return near
 
-    def _follow(self, array: Any, values: Callable[[float], Floats], ahead: float) -> None:
-        """Update an array to values(t) in each step, with t = step + ahead."""
+    def _follow(
+        self,
+        array: Any,
+        values: Callable[[float], Floats],
+        ahead: float,
+        given: Iterable[CellValue],
+    ) -> None:
+        """Update an array to values(t), which follow from `given`, with t = step + ahead."""
         if array.size:  # a list with values for each cell may have none here
-            self.timed.append((TimedArray(self._fluid.device, self._stream, array, values), ahead))
+            settles = max(value.settles for value in given)
+            each = TimedArray(self._fluid.device, self._stream, array, values, settles)
+            self.timed.append((each, ahead))
 
 
 def encoded_links(data: LinkData) -> Floats:

@@ -269,7 +269,7 @@ def _rates(case: BoundedLattice, entries: EntryList) -> tuple[int, int, int]:
     reads_cell = boundary.capabilities.reads is Reads.CELL
     moved = len(entries.motion.rows) if entries.motion else 0
     cells = 4 * reads_cell + 12 * len(entries.inward) + 4 * moved
-    if "slip" in wall_effects(case) and reads_cell and not boundary.mirrors:
+    if "slip" in wall_effects(case) and reads_cell and not boundary.read_by_others:
         cells += 4 * (1 + len(entries.inward))
     given = value * entries.given.rows.shape[-1] * entries.given.vary  # else few rows
     started = staged or (entries.writes is Writes.MEASURED and data is not None)

@@ -1,6 +1,7 @@
 """Values that depend on time: body forces, as kernel arguments or arrays, and boundary values."""
 
 from collections.abc import Callable, Mapping
+from math import inf
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -72,12 +73,21 @@ class TimedArray:
     Each copy has a buffer in pinned host memory, for all steps by which the host may be ahead of
     the device (see graph_replay.StepsAhead); where an array takes megabytes there are fewer
     buffers, and the host may wait. `update` raises FunctionError if a function of a program fails.
+
+    settles: the time from which the values are constant, such as the end of a ramp; they are copied
+    once then, because a host needs milliseconds for them and a GPU less for a step.
     """
 
     def __init__(
-        self, device: Device, stream: Stream, target: Array, values: Callable[[float], ArrayLike]
+        self,
+        device: Device,
+        stream: Stream,
+        target: Array,
+        values: Callable[[float], ArrayLike],
+        settles: float = inf,
     ):
         self._device, self._stream, self._target, self._values = device, stream, target, values
+        self._settles, self._settled = settles, False
         self._buffers: list[tuple[Event | None, np.ndarray]] = []  # (event after the copy, buffer)
         most = (MARKS_AHEAD + 1) * STEPS_AHEAD
         self._most = min(most, max(2, BUFFER_BYTES // max(1, target.nbytes)))
@@ -85,6 +95,10 @@ class TimedArray:
 
     def update(self, t: float) -> None:
         """Enqueue the copy of the values at time t."""
+        settled = t >= self._settles
+        if settled and self._settled:
+            return
+        self._settled = settled
         k, target = self._count % self._most, self._target
         if k == len(self._buffers):
             self._buffers.append((None, self._device.pinned(target.size, target.dtype)))

@@ -9,6 +9,7 @@ formula without x, y and z is one number.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Annotated, Any
 
 import numpy as np
@@ -157,6 +158,7 @@ class CellValue:
         self.coordinates: tuple[str, ...] = ()
         self.fields: tuple[str, ...] = ()
         self.tree: Tree = name
+        self._ramp, self._changes = 0, False
         if isinstance(value, FieldValue):
             return
         if isinstance(value, Series | Plane | AtPoints):
@@ -164,7 +166,9 @@ class CellValue:
             return
         names = (*names_in(dimensions), *known)
         given, ramp = (value.value, value.ramp) if isinstance(value, Rising) else (value, 0)
-        tree = risen(Formula(given, names).tree if isinstance(given, str) else given, ramp)
+        self._ramp = ramp
+        whole = Formula(given, names).tree if isinstance(given, str) else given
+        self._changes, tree = "t" in names_of(whole), risen(whole, ramp)
         used = set(names_of(tree))
         self.coordinates = tuple(axis for axis in AXES if axis in used)
         self.fields = tuple(each for each in known if each in used)
@@ -201,6 +205,13 @@ class CellValue:
     def timed(self) -> frozenset[str]:
         """The names of the numbers that change with time."""
         return frozenset(name for name, number in self.numbers.items() if _is_timed(number))
+
+    @property
+    def settles(self) -> float:
+        """The time from which the numbers are constant: the end of a ramp; inf if there is none."""
+        if not self.timed:
+            return 0.0
+        return float(self._ramp) if self._ramp and not self._changes else inf
 
     def structure(self) -> str:
         """The form of the value, which determines the kernel text; empty for a number."""

@@ -95,6 +95,11 @@ class Condition(Parameters):
         return self.capabilities.beyond is Beyond.MIRROR
 
     @property
+    def read_by_others(self) -> bool:
+        """Whether other boundaries read the populations that it supplies, see Capabilities."""
+        return self.mirrors or self.capabilities.read_by_others
+
+    @property
     def joins_faces(self) -> bool:
         """Whether the boundary acts on populations that cross a pair of periodic faces."""
         return self.capabilities.beyond is Beyond.OPPOSITE_FACE

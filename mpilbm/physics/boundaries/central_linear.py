@@ -32,7 +32,8 @@ class CentralLinear(SurfaceWall):
     """
 
     declares = Capabilities(
-        per_link=PerLink(value=LinkValue.DISTANCE_CENTRAL, fallbacks=(HALF_WAY_FALLBACK,))
+        per_link=PerLink(value=LinkValue.DISTANCE_CENTRAL, fallbacks=(HALF_WAY_FALLBACK,)),
+        read_by_others=True,
     )
 
     def at_surface(self, cell: Cell, i: int, q: Expression, change: Expression) -> Expression:

@@ -5,7 +5,7 @@ from mpilbm.model.case import Case
 from mpilbm.model.cell import Cell
 from mpilbm.model.expressions import Expression
 from mpilbm.physics.boundaries.given import Prescribed
-from mpilbm.physics.boundary_capabilities import FaceFlow
+from mpilbm.physics.boundary_capabilities import Capabilities, FaceFlow
 
 MOST = 0.03  # viscosity below which channels with a given density at the inlet failed
 
@@ -20,6 +20,8 @@ class Equilibrium(Prescribed):
     enters, see `warnings`; reflects sound. All lattices.
     [Mohamad & Succi 2009, Eur. Phys. J. Special Topics 171, 213]
     """
+
+    declares = Capabilities(read_by_others=True)
 
     def warnings(self, case: Case) -> list[str]:
         """A given density where the flow enters: its speed grows without bound, from u/nu = 1 on.

@@ -54,7 +54,8 @@ class Interpolated(SurfaceWall):
     order: Literal[1, 2] = Field(1, description="1 linear, 2 quadratic")
 
     declares = Capabilities(
-        per_link=PerLink(value=LinkValue.DISTANCE, fallbacks=(HALF_WAY_FALLBACK,))
+        per_link=PerLink(value=LinkValue.DISTANCE, fallbacks=(HALF_WAY_FALLBACK,)),
+        read_by_others=True,
     )
 
     @property

@@ -63,7 +63,7 @@ class WallModel(ModelledWall):
         3, ge=1, le=3, description="cell above the wall whose velocity the law gets, 1 at the wall"
     )
 
-    declares = Capabilities(normal=True, inward=2)
+    declares = Capabilities(normal=True, inward=2, read_by_others=True)
     lattices = ("D2Q9", "D3Q15", "D3Q19", "D3Q27")
 
     @property
@@ -71,7 +71,7 @@ class WallModel(ModelledWall):
         """The cells that `sample` needs: inwards of a face, or from the walls of a body."""
         if self.where:
             return replace(self.declares, inward=self.sample - 1)
-        return Capabilities(samples=self.sample - 1, conserves=False)
+        return Capabilities(samples=self.sample - 1, conserves=False, read_by_others=True)
 
     @property
     def height(self) -> float:

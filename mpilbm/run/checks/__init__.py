@@ -19,6 +19,7 @@ from mpilbm.parallel.slabs import Slab
 
 RAISE, OTHER = "raise the viscosity", "use another collision"  # advice
 SAFEST = "equilibrium"  # the condition at faces that was stable in the most flows
+SAFE_WALL = "wall_model"  # the wall along which no wave grows where the fluid moves with it
 Nodes = NDArray[np.int64]  # (n, 3): plane, row and x in the box
 
 
@@ -81,16 +82,18 @@ def place(case: Case, node: Sequence[int]) -> Place:
     at = [f"{a}{s}" for a, k, n in sides for s, end in (("-", 0), ("+", n - 1)) if k == end]
     faces = [face for face in closed_faces(case) if face in at]
     here = {
-        f"boundary.{k}": each.name
+        f"boundary.{k}": each
         for face in faces
         for k, each in enumerate(case.boundaries)
         if face in each.where
     }
     if not here:
         return Place(text, "", "")
-    names = dict.fromkeys(here.values())
+    names = dict.fromkeys(each.name for each in here.values())
     text += f" at {' and '.join(faces)} ({' and '.join(map(repr, names))})"
-    other = "" if SAFEST in names else f", such as '{SAFEST}'"
+    passed = any(each.face_flow.crosses for each in here.values())
+    safe = SAFEST if passed else SAFE_WALL
+    other = "" if safe in names else f", such as '{safe}'"
     return Place(text, next(iter(here)), f"give these faces other conditions{other}")
 
 

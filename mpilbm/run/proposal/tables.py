@@ -110,7 +110,7 @@ def _faces(flow: Flow, box: Box, cell: float, step: float, ramp: str) -> list[Ta
     exit_ |= {"name": "characteristic", "relaxation": RELAXATION}
     if flow.ground is None:
         return [entry, exit_, {"name": "free_slip", "where": sides}]
-    road = {"name": "bounce_back", "where": ["z-"], "velocity": stream, "ramp": ramp}
+    road = scheme.MODEL | {"where": ["z-"], "velocity": stream, "ramp": ramp}
     return [entry, exit_, {"name": "free_slip", "where": sides[:2] + sides[3:]}, road]
 
 

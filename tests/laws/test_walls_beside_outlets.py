@@ -87,3 +87,11 @@ def test_neither_slabs_nor_layouts_nor_restarts_show_in_what_outlets_read(side):
     moments = Cluster(beside(side, "moments")).start().run(9).fields("rho", "u")
     for name, values in expected.fields("rho", "u").items():
         np.testing.assert_allclose(moments[name], values, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("side", ["interpolated", "central_linear", "equilibrium"])
+def test_layouts_of_moments_compute_what_outlets_read_in_an_earlier_round(side):
+    lists = Cluster(beside(side, "moments")).start().solvers[0].lists[0]
+    *_, early, late = lists.rounds(next(iter(lists._launches)), 0)
+    read = sum("characteristic" not in each.kernel for each in lists._ranges)
+    assert (len(early), len(late)) == (read, 1)

@@ -34,12 +34,12 @@ from mpilbm.codegen.structure import (
     averaged,
     boundaries,
     cell_boundary,
+    effects_on,
     head,
     list_name,
     options,
     prelude,
     start,
-    wall_effects,
     weighed_boundaries,
 )
 from mpilbm.codegen.sums import flux_kernel
@@ -166,8 +166,10 @@ def optional_kernels(case: Case, diagnostics: Diagnostics) -> list[KernelText]:
 
 def _lists(case: BoundedLattice, kernels: FieldKernels, parity: int) -> list[Listed]:
     """The boundary lists of a fluid or scalar, one for each structure."""
-    walls = wall_effects(case)
-    return [Listed(kernels, b, list_name(case, b), parity, walls) for b in boundaries(case)]
+    return [
+        Listed(kernels, b, list_name(case, b), parity, effects_on(b, case))
+        for b in boundaries(case)
+    ]
 
 
 def _lowest(case: BoundedLattice) -> int:
@@ -196,9 +198,13 @@ def list_kernels(case: BoundedLattice, kernels: FieldKernels, parity: int) -> li
 
 def body_kernels(case: Case, kernels: FluidKernels, parity: int) -> list[KernelText]:
     """The kernels of the forces on bodies, for steps of this parity."""
-    needs, walls = case.needs, wall_effects(case)
+    needs = case.needs
     found: list[KernelText] = [
-        force_kernel(Listed(kernels, boundary, name, parity, walls), needs.split, needs.framed)
+        force_kernel(
+            Listed(kernels, boundary, name, parity, effects_on(boundary, case)),
+            needs.split,
+            needs.framed,
+        )
         for name, boundary in weighed_boundaries(case).items()
     ]
     free = responding(case)

@@ -170,6 +170,15 @@ def wall_effects(case: BoundedLattice) -> list[str]:
     return [name for name, present in effects.items() if present]
 
 
+def effects_on(boundary: Condition, case: BoundedLattice) -> list[str]:
+    """The `wall_effects` that the kernel of a boundary includes.
+
+    One that others read reads none of them: what it would read may not have been staged yet.
+    """
+    known = wall_effects(case)
+    return [name for name in known if name != "slip"] if boundary.read_by_others else known
+
+
 def _is_read(wall: Condition, case: BoundedLattice) -> bool:
     """Whether other boundaries may share cells with it: at mirrors, bodies and edges of faces."""
     axes = {face[0] for face in wall.where}

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab
+from mpilbm.physics.boundary_capabilities import Reads
 from mpilbm.solids import Flags, Ints
 from mpilbm.solids.entry_list import EntryList, Writes
 
@@ -111,7 +112,8 @@ class BodyLinks:
     """The entries that the forces on bodies need.
 
     staged    entries whose incoming populations are staged: with `split` all entries of the cells
-              next to the bodies, otherwise those of mirrors there, as other boundaries read them
+              next to the bodies, otherwise those of mirrors and of other boundaries there that the
+              boundaries of the bodies read, see Capabilities.read_by_others
     measured  the entries of the bodies
     chunks    of the measured entries
     """
@@ -126,7 +128,9 @@ class BodyLinks:
         pairs = [(each, each.of_bodies(case.needs.weighed)) for each in lists]
         mine = selected((each, flags) for each, flags in pairs if flags.any())
         measured = tuple(Selected(replace(e, writes=Writes.MEASURED), rows) for e, rows in mine)
-        beside = [each for each in lists if case.needs.split or each.boundary.read_by_others]
+        conditions = [each.entries.boundary for each in measured]
+        read = any(c.capabilities.reads is Reads.CELL and not c.read_by_others for c in conditions)
+        beside = [e for e in lists if case.needs.split or (read and e.boundary.read_by_others)]
         cells = np.concatenate([np.empty(0, np.int64), *(m.entries.cells for m in measured)])
         staged = tuple(selected((each, np.isin(each.cells, cells)) for each in beside))
         owners = {owner.place: owner.body for each in lists for owner in each.owners}

@@ -21,7 +21,6 @@ from mpilbm.solids import Floats, Ints
 from mpilbm.solids.owners import Ownership
 from mpilbm.solids.solid_cells import centres, values_from_file
 
-FEW = 4  # velocities for which numbers are faster than arrays
 Rows = NDArray[np.int32]
 
 
@@ -130,13 +129,9 @@ class MovingLinks:
         """
         found, (row, i) = np.zeros((self.first.size, lattice.Q)), self.link.T
         known, which = np.unique(self.velocity(size, t), axis=0, return_inverse=True)
-        if len(known) <= FEW:
-            motion = np.array([collision.feq(lattice, 0, 1, u.tolist()) for u in known], float).T
-        else:
-            u = [column.view(_Column) for column in known.T.copy()]
-            motion = np.stack(
-                [np.broadcast_to(f, len(known)) for f in collision.feq(lattice, 0, 1, u)]
-            )
+        u = [column.view(_Column) for column in known.T.copy()]
+        feq = collision.feq(lattice, 0, 1, u)
+        motion = np.stack([np.broadcast_to(f, len(known)) for f in feq])
         motion -= motion[list(lattice.opp)]
         found[row, i] = motion[i, which.reshape(-1)]
         return found

@@ -165,3 +165,15 @@ def test_a_moving_wall_is_known_where_and_when_it_moves(equilibrium):
                 expected, seen = float(feq[i] - feq[case.lattice.opp[i]]), seen + 1
             assert abs(motions[row, i] - expected) < 1e-16
     assert seen
+
+
+def test_slabs_know_moving_walls_with_the_same_bits():
+    """Slabs that share no cell with a moving wall, and slabs with few and many velocities."""
+    tables = closed("D2Q9", [4, 12], [
+        {"name": "bounce_back", "where": ["x-"], "velocity": [0, "0.05 + 0.001*y*cos(t)"]},
+        {"name": "free_slip", "where": ["x+"]},
+        table("equilibrium", "y-", D=2, velocity=[0.01, 0.05]),
+        {"name": "characteristic", "where": ["y+"], "rho": 1.0},
+    ])  # fmt: skip
+    expected = Cluster(tables).start().run(5).state()
+    assert np.array_equal(Cluster(tables, 3).start().run(5).state(), expected)

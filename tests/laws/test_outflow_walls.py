@@ -155,3 +155,48 @@ def test_waves_beside_walls_that_slide(collision, u, grows):
     along = [np.pi * k / 4 for k in range(5)]
     found = max(waves.growth_between_walls([kx, kz]) for kx in along for kz in along[::2])
     assert found == pytest.approx(grows, abs=1e-6 if not grows else 1e-3)
+
+
+@pytest.mark.parametrize("collision", ["bgk", "trt", "recursive_regularized"])
+@pytest.mark.parametrize(("squared", "grows"), [(0.5, False), (12, True)])
+def test_a_wave_of_three_cells_grows_beside_walls_that_slide(collision, squared, grows):
+    """squared: u^2 / nu; with omega_bulk = 1 waves of two cells are damped."""
+    tables = {"name": collision} | ({"omega_bulk": 1.0} if collision[:3] == "rec" else {})
+    waves = Waves("D2Q9", tables, 0.1**2 / squared, (0.1, 0))
+    found = max(waves.growth_between_walls([k * np.pi / 12]) for k in range(13))
+    assert (found > 1e-4) == grows
+
+
+def sliding(u, nu, start, wall="bounce_back", inlet=None, **collision):
+    """The warnings of a wall that moves along x at u, below fluid with the velocity `start`."""
+    ends = [{"name": "equilibrium", "where": ["x-"], "velocity": [inlet, 0]}] if inlet else []
+    ends += [{"name": "copy", "where": ["x+"], "rho": 1.0}] if inlet else []
+    tables = {
+        "lattice": {"name": "D2Q9"},
+        "domain": {"size": [16, 8], "periodic": [not inlet, False]},
+        "fluid": {"viscosity": nu},
+        "collision": {"name": "trt"} | collision,
+        "initial": {"u": start},
+        "boundary": [
+            {"name": wall, "where": ["y-"], "velocity": [u, 0]},
+            {"name": "free_slip", "where": ["y+"]},
+            *ends,
+        ],
+        "run": {"steps": 1},
+    }
+    found = [t for t in warnings_of(parse_case(tables, "test.toml")) if "along itself" in t]
+    return " ".join(found)
+
+
+def test_fluid_that_moves_with_a_half_way_wall_gives_a_warning():
+    found = sliding(0.1, 1e-3, [0.1, 0])
+    assert "y- moves along itself at 0.1, 100 viscosities; above 44.7 fluid" in found
+    assert "is unstable; use the boundary wall_model or full_way" in found
+    assert sliding(0.1, 1e-3, [0, 0], inlet=0.09)
+    regularized = {"name": "recursive_regularized"}
+    assert "unless its omega_bulk is 1; set it, or" in sliding(0.1, 1e-3, [0, 0], **regularized)
+    assert "unless" not in sliding(0.1, 1e-3, [0.1, 0], **regularized, omega_bulk=1.0)
+    assert not sliding(0.1, 1e-3, [0, 0])  # a Couette flow
+    assert not sliding(0.1, 1e-3, [0.04, 0])
+    assert not sliding(0.1, 6e-3, [0.1, 0])
+    assert not sliding(0.1, 1e-3, [0.1, 0], wall="full_way")

@@ -154,6 +154,15 @@ def beside_slip() -> dict:
     return closed("D2Q9", [31, 7], [slip, *(table("characteristic", f, D=2) for f in ("y-", "y+"))])
 
 
+def beside_curves() -> dict:
+    """A body that others read and that reads none of them, beside a mirror and an outlet."""
+    faces = [{"name": "free_slip", "where": ["x-"]}, table("central_linear", "x+", D=2)]
+    faces += [table("characteristic", "y-", D=2), table("equilibrium", "y+", D=2)]
+    disc = {"name": "sphere", "centre": [11.2, 13.1], "radius": 11.4}
+    body = [{"shape": disc, "boundary": {"name": "interpolated", "order": 2}}]
+    return closed("D2Q9", [31, 27], faces, body=body)
+
+
 def rock() -> dict:
     """Links of a body, nearly all of which are handled at once, and of faces that wrap around."""
     faces = [{"name": "bounce_back", "where": ["x-", "x+", "y-", "y+"]}]
@@ -169,12 +178,13 @@ def block() -> dict:
 
 
 @pytest.mark.parametrize("staged", [True, False])
-@pytest.mark.parametrize("kind", ["block", "fluids", "planes", "rock", "slip"])
+@pytest.mark.parametrize("kind", ["block", "curves", "fluids", "planes", "rock", "slip"])
 def test_lists_take_no_more_than_they_ask_for(kind, staged, monkeypatch, tmp_path):
     """All arrays of each fluid's lists, but for the few values that are given to a whole list."""
     tables = {
         "fluids": lambda: two_fluids("D2Q9", **walled("D2Q9")),
         "block": block,
+        "curves": beside_curves,
         "rock": rock,
         "planes": lambda: planes_given(tmp_path),
         "slip": beside_slip,

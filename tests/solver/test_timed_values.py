@@ -95,3 +95,31 @@ def test_ranks_without_cells_of_a_list_tell_nothing(tmp_path):
     case = closed("D2Q9", [6, 9], [*walls, {"name": "full_way", "where": ["x-", "x+"]}])
     cluster = Cluster(case, 3, Careful, NcclWorld(3, 20)).start().run(5)
     assert np.array_equal(cluster.state(), Cluster(case).start().run(5).state())
+
+
+@pytest.mark.parametrize(
+    ("u", "settles"), [(0.05, 6), ("0.05*(1 + x/nx)", 6), ("0.05*(1 + 0.1*sin(t))", None)]
+)
+def test_values_are_copied_until_the_end_of_a_ramp(u, settles):
+    """Of the wall itself and of what an outlet beside it knows; never if a formula has t."""
+    wall = {"name": "interpolated", "where": ["y-"], "velocity": [u, 0.0], "ramp": 6}
+    others = [{"name": "regularized", "where": ["x+"], "rho": 1.0}]
+    others += [{"name": "bounce_back", "where": ["x-", "y+"]}]
+    cluster = Cluster(closed("D2Q9", [7, 5], [wall, *others])).start()
+    arrays = [each for each, _ in cluster.solvers[0].lists[0]._timed]
+    assert len(arrays) == 2
+    for step in range(14):
+        before = [each._count for each in arrays]
+        cluster.run(1)
+        copied = settles is None or step <= settles  # t = step + 1/2
+        assert [each._count - n for each, n in zip(arrays, before, strict=True)] == [copied] * 2
+
+
+def test_values_before_the_end_of_a_ramp_are_copied_again():
+    """After a solver has been resumed at an earlier time."""
+    device, given = StillDevice(), []
+    target = device.allocate(1, "float64")
+    array = TimedArray(device, device.stream("bulk"), target, lambda t: given.append(t) or t, 5.0)
+    for t in (3.5, 4.5, 5.5, 6.5, 2.5, 5.5, 7.5):
+        array.update(t)
+    assert given == [3.5, 4.5, 5.5, 2.5, 5.5]

@@ -26,7 +26,7 @@ from mpilbm.run.proposal.options import Given, flow_options
 
 Settings = tuple[str, ...]  # of --set
 COUNT, POSITIVE = click.IntRange(1), PositiveNumber()
-
+SHARE = PositiveNumber(max=1, max_open=True)
 
 case_argument = click.argument("case", type=FILE)
 set_option = option(
@@ -68,10 +68,7 @@ def run(
 
     with abort_on_error() as comm:
         directory = output or default_directory(case)
-        with (
-            without_collections(lasting=True),
-            Say(comm).during("reading the case and its files"),
-        ):
+        with without_collections(lasting=True), Say(comm).during("reading the case and its files"):
             read = load_case(case, overrides)
         run(read, comm, directory, restart, overwrite)
 
@@ -116,12 +113,7 @@ def check(case: Path, overrides: Settings, ranks: int, gpu_memory: float | None)
 )
 @option("--weak=SIZE", "Weak scaling with this number of cells per rank.")
 @option("--strong=SIZE", "Strong scaling with this total number of cells.")
-@option(
-    "--porosity",
-    "Porosity of the porous box.",
-    type=PositiveNumber(max=1, max_open=True),
-    default=0.62,
-)
+@option("--porosity", "Porosity of the porous box.", type=SHARE, default=0.62)
 @option("--backend", "Name of a backend.  [default: auto]")
 @option("--steps", "Steps of each repeat.  [default: as many as take 1/4 s]", type=COUNT)
 @option("--repeats", "Number of repeats.", type=click.IntRange(5), default=5)

@@ -299,9 +299,11 @@ def _differences(
     central, one-sided where a link beside it does not cross the surface, and 0 where neither does.
     """
     slope, bend, count = (np.zeros(middle.shape) for _ in range(3))
+    cut = np.flatnonzero(~shape.inside(*(points - c)))  # by a sheet, which may have no inside
     for sign in (1, -1):
         near = points + sign * ASIDE * beside
         crosses = ~shape.inside(*near) & shape.inside(*(near - c))
+        crosses[cut] |= ~np.isnan(shape.first(near[:, cut], -c[:, cut]))
         mine = np.flatnonzero(crosses)
         more = shape.distance(near[:, mine], -c[:, mine]) - middle[mine]
         slope[mine] += sign * more

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from support.slabs import box
+from support.surfaces import write
 from support.walls import body
 
 from mpilbm.case.case import parse_case
@@ -98,6 +99,33 @@ def test_half_models(lattice, radius, axis):
         whole.layer.area @ np.abs(whole.layer.normal),
     )
     np.testing.assert_allclose(slanted[0], slanted[1] / 2, rtol=0.05)
+
+
+def test_a_quarter_model():
+    """Cut by two planes of symmetry."""
+    ((_, whole, _),) = layers([22, 22], ball([11.0, 11.0], 6.0))
+    faces = [{"name": "free_slip", "where": ["x-", "x+", "y-", "y+"]}]
+    domain = {"size": [11, 11], "periodic": [False, False]}
+    tables = box("D2Q9", [11, 11], body=[ball([0.0, 0.0], 6.0)], boundary=faces, domain=domain)
+    case = parse_case(tables, "test.toml")
+    (slab,) = split(case.shape, 1, False)
+    (area,) = (each.layer.area.sum() for each in build(case, slab).lists if each.layer)
+    assert area == pytest.approx(whole.layer.area.sum() / 4, rel=1e-9)
+
+
+def test_a_curved_sheet(tmp_path):
+    """Half of a cylinder without an inside has friction on both sides, of the area of each."""
+    R, planes = 6.0, 4
+    angles = np.linspace(0, np.pi, 41)
+    arc = np.stack([R * np.cos(angles), R * np.sin(angles)], axis=1)
+    points = [[*xy, z] for z in (-20.0, 20.0) for xy in arc]
+    pairs = [(k, k + 1, k + 41, k + 42) for k in range(40)]
+    triangles = [t for a, b, c, d in pairs for t in ([a, b, d], [a, d, c])]
+    write(tmp_path / "arc.stl", points, triangles)
+    shape = {"name": "mesh", "file": str(tmp_path / "arc.stl"), "scale": 1, "thin": True}
+    arc = body(MODEL, "arc", **shape, anchor="origin", at=[11.2, 8.3, 2.0])
+    ((_, entries, _),) = layers([22, 22, planes], arc, lattice="D3Q19")
+    assert entries.layer.area.sum() == pytest.approx(2 * np.pi * R * planes, rel=0.05)
 
 
 def test_counts_of_planes_hold_the_cells_above_walls():

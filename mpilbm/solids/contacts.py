@@ -131,7 +131,7 @@ class Contacts:
         parts = near_parts(
             least + height.max() - height, points, shape.spacing(self._cells), contact
         )
-        return [(part.share, part.gap, part.weights @ points) for part in parts]
+        return [(part.share, part.gap, part.mean(points)) for part in parts]
 
     def _ends(self, pose: Pose, t: int, face: str, opening: bool) -> BodyError:
         """The error of a body at a face."""

@@ -90,11 +90,11 @@ def near_parts(gaps: Floats, points: Floats, spacing: float, within: float) -> l
     order = np.argsort(lowest, kind="stable")
     rank = np.argsort(order)[cell]
     ends = np.cumsum(np.bincount(rank))[:-1]
-    points = np.split(near[np.argsort(rank, kind="stable")], ends)
+    members = np.split(near[np.argsort(rank, kind="stable")], ends)
     found = []
     for basin in _basins(lowest[order].tolist(), _lower(numbers, order, strides), within):
         for share, cells in basin.parts:
-            chosen = np.sort(np.concatenate([points[each] for each in cells]))
+            chosen = np.sort(np.concatenate([members[each] for each in cells]))
             found.append(_part(share, gaps, chosen))
     return found
 

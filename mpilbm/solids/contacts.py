@@ -131,7 +131,7 @@ class Contacts:
         parts = near_parts(
             least + height.max() - height, points, shape.spacing(self._cells), contact
         )
-        return [(part.share, part.gap, part.weights @ points) for part in parts]
+        return [(part.share, part.gap, part.mean(points)) for part in parts]
 
     def _ends(self, pose: Pose, t: int, face: str, opening: bool) -> BodyError:
         """The error of a body at a face."""
@@ -178,6 +178,8 @@ class Contacts:
         periods, whole = self._periods, {*one.shape.endless, *two.shape.endless}
         r = r - np.where(periods > 0, np.round(r / np.where(periods > 0, periods, 1)) * periods, 0)
         r[[a in whole or a >= self._D for a in range(3)]] = 0.0
+        if float(np.linalg.norm(r)) > most:  # the nearest image
+            return
         turns = [(0, -1, 1) if periods[a] > 0 and a not in whole else (0,) for a in range(3)]
         for turn in product(*turns):
             offset = r + periods * turn

@@ -88,8 +88,8 @@ def _of_points(
     distance, normals = two.shape.beside((points + r) @ two.rotation, within)
     found = []
     for part in near_parts(distance, outline[some], one.shape.spacing(size), within):
-        normal = two.rotation @ (part.weights @ normals)
-        at = part.weights @ points - part.gap / 2 * normal
+        normal = two.rotation @ part.mean(normals)
+        at = part.mean(points) - part.gap / 2 * normal
         place = at if sign > 0 else at + r
         found.append(Near(part.share, part.gap, sign * normal, place))
     return found

@@ -26,21 +26,28 @@ class Part:
 
     share    of this part in the force, 0 to 1
     gap      the least one
-    weights  (n,), of the points in the place and the normal of the contact; their sum is 1. It
-             falls linearly with the gap, and is 0 for points that are FLAT higher.
+    points   (n,), those of the surface that are less than FLAT higher
+    weights  (n,), of these in the place and the normal of the contact; their sum is 1. A weight
+             falls linearly with the gap.
     """
 
     share: float
     gap: float
+    points: Ints
     weights: Floats
+
+    def mean(self, values: Floats) -> Floats:
+        """The mean of values at all points of the surface, (m, k), over this part, (k,)."""
+        found: Floats = self.weights @ values[self.points]
+        return found
 
 
 class Basin:
     """Cells of points around minima of the gap, up to a level.
 
     lowest  the least gap
-    cells   all cells; a basin with one minimum grows with them
-    parts   share and cells of each contact
+    cells   all cells
+    parts   share and cells of each contact; that of `cells` itself, if any, grows with them
     """
 
     def __init__(self, lowest: float):
@@ -53,12 +60,11 @@ class Basin:
         deep, high = (self, other) if self.lowest <= other.lowest else (other, self)
         flat = min(FLAT, within - high.lowest)
         share = min(1.0, max(0.0, 2 * (saddle - high.lowest) / flat - 1))
-        if len(deep.parts) == 1:
-            alone = deep.cells.copy()
-            deep.cells.extend(high.cells)
-            deep.parts = [(1 - share, deep.cells), (share, alone)]
-        else:
-            deep.cells.extend(high.cells)
+        grows = sum(each for each, of in deep.parts if of is deep.cells)
+        deep.parts = [part for part in deep.parts if part[1] is not deep.cells]
+        deep.parts.append((share * grows, deep.cells.copy()))
+        deep.cells.extend(high.cells)
+        deep.parts.append(((1 - share) * grows, deep.cells))
         deep.parts += [(share * each, of) for each, of in high.parts]
         deep.parts = [part for part in deep.parts if part[0] > 0]
         return deep
@@ -83,12 +89,13 @@ def near_parts(gaps: Floats, points: Floats, spacing: float, within: float) -> l
     np.minimum.at(lowest, cell, gaps[near])
     order = np.argsort(lowest, kind="stable")
     rank = np.argsort(order)[cell]
+    ends = np.cumsum(np.bincount(rank))[:-1]
+    members = np.split(near[np.argsort(rank, kind="stable")], ends)
     found = []
     for basin in _basins(lowest[order].tolist(), _lower(numbers, order, strides), within):
         for share, cells in basin.parts:
-            of = np.zeros(numbers.size, bool)
-            of[cells] = True
-            found.append(_part(share, gaps, near[of[rank]]))
+            chosen = np.sort(np.concatenate([members[each] for each in cells]))
+            found.append(_part(share, gaps, chosen))
     return found
 
 
@@ -107,9 +114,10 @@ def _lower(numbers: Ints, order: Ints, strides: Ints) -> list[list[int]]:
 
 def _part(share: float, gaps: Floats, chosen: Ints) -> Part:
     """The part that consists of the chosen points."""
-    gap, weights = float(gaps[chosen].min()), np.zeros(gaps.size)
-    weights[chosen] = np.maximum(0, 1 - (gaps[chosen] - gap) / FLAT)
-    return Part(share, gap, weights / weights.sum())
+    gap = float(gaps[chosen].min())
+    chosen = chosen[gaps[chosen] < gap + FLAT]
+    weights = 1 - (gaps[chosen] - gap) / FLAT
+    return Part(share, gap, chosen, weights / weights.sum())
 
 
 def _basins(lowest: list[float], lower: list[list[int]], within: float) -> list[Basin]:

@@ -163,6 +163,7 @@ def test_quantities_with_units():
         ({"intensity": None, "stresses": [1e-4, 1e-6, 1e-6, 1e-4, 0, 0]},
          r"stresses: found \[0.0001, .*\] at y = 0.5, z = 0.5; allowed: variances of 0 or more"),
         ({"intensity": None, "stresses": [1e-4, "1e-4*(y - 3)", 1e-6, 0, 0, 0]}, "at y = 0.5"),
+        ({"intensity": None, "stresses": [1, 1, 1, 0, 0, 0]}, "found the rms 1 at x-; .* of sound"),
         ({"length": 30}, "length: found 30 at x- with 20 x 24 cells"),
     ],
 )  # fmt: skip

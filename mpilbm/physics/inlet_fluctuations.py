@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, lru_cache
+from math import sqrt
 from typing import Any, Protocol
 
 import numpy as np
@@ -63,6 +64,7 @@ class Inlet:
     ):
         self._given, self._where, self._velocity, self._fluid = given, where, velocity, fluid
         self._size, self._periodic = case.domain.size, case.domain.periodic
+        self._sound = sqrt(case.lattice.cs2)
         self.plane = lru_cache(KNOTS + 1)(self._plane)
 
     @property
@@ -179,6 +181,11 @@ class Inlet:
                 f"{key}: found [{found}] at {place}; allowed: variances of 0 or more, shear "
                 "stresses up to the root of the product of two variances, and a positive "
                 "semidefinite tensor of all"
+            )
+        elif (rms := np.sqrt(np.max(self.stresses[:3]))) > self._sound:
+            yield (
+                f"{key}: found the rms {rms:.4g} at {self.face}; allowed: below the speed of "
+                f"sound, {self._sound:.4g}; lower it, or give it with its unit"
             )
         elif self._left < LEFT:
             yield (

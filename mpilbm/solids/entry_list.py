@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.core.formulas.given_functions import AtPoints
-from mpilbm.core.formulas.values import CellValue, Plane
+from mpilbm.core.formulas.values import CellValue, Plane, columns
 from mpilbm.model.case import BoundedLattice
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries import Condition
@@ -187,7 +187,7 @@ class EntryList:
         for number, boundary in enumerate(self.boundaries):
             mine = np.flatnonzero(self.member == number)
             which = mine if len(self.boundaries) > 1 else slice(None)  # a slice is faster
-            for column, value in enumerate(boundary.values().values()):
+            for column, value in columns(boundary.values()):
                 if isinstance(value, AtPoints) and mine.size:
                     found.append((which, column, value.over([*places[mine].T])))
         return found
@@ -309,7 +309,7 @@ def _of_cells(
     """Return the values of cells from files, {column: (n,)}; nan for entries without a file."""
     found: dict[int, Floats] = {}
     for number, owner in enumerate(owners):
-        for column, plane in enumerate(owner.boundary.values().values()):
+        for column, plane in columns(owner.boundary.values()):
             if isinstance(plane, Plane):
                 mine = np.flatnonzero(member == number)
                 values = found.setdefault(column, np.full(cells.size, np.nan))

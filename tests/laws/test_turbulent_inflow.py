@@ -102,6 +102,18 @@ def test_the_velocity_at_the_inlet_is_mean_and_fluctuation(name):
         assert np.abs(u).max() > 0.02 * rise
 
 
+@pytest.mark.parametrize("mean", ["0.3*y*(ny - y)/ny**2", "0.07 + 0*y", "y/250"])
+def test_a_mean_velocity_by_a_formula_keeps_the_fluctuations(mean):
+    """Formulas have several numbers in the row of a cell, or none; the fluctuations follow."""
+    tables = stream(WEAK, "guo", inlet={"velocity": [mean, "1e-3*z/nz", 0.0], "ramp": 10})
+    found = Cluster(tables).start().run(12).fields("u")["u"][1:-1, 1:-1, 0]
+    (u,) = fluctuations(tables, [12.0])
+    y, z = np.meshgrid(np.arange(20) + 0.5, np.arange(24) + 0.5)
+    along = eval(mean, {"y": y, "ny": 20})
+    wanted = u.transpose(1, 2, 0) + np.stack([along, 1e-3 * z / 24, 0 * y], axis=-1)
+    assert np.abs(found - wanted[1:-1, 1:-1]).max() < 1e-14
+
+
 @pytest.mark.parametrize(
     ("name", "layout"),
     [("equilibrium", "ab"), ("regularized", "moments"), ("guo", "aa"), ("zou_he", "esopull")],
@@ -151,6 +163,7 @@ def test_quantities_with_units():
         ({"intensity": None, "stresses": [1e-4, 1e-6, 1e-6, 1e-4, 0, 0]},
          r"stresses: found \[0.0001, .*\] at y = 0.5, z = 0.5; allowed: variances of 0 or more"),
         ({"intensity": None, "stresses": [1e-4, "1e-4*(y - 3)", 1e-6, 0, 0, 0]}, "at y = 0.5"),
+        ({"intensity": None, "stresses": [1, 1, 1, 0, 0, 0]}, "found the rms 1 at x-; .* of sound"),
         ({"length": 30}, "length: found 30 at x- with 20 x 24 cells"),
     ],
 )  # fmt: skip

@@ -7,7 +7,7 @@ n_0*sin(n_1*x/n_2 - n_3). The kernel text therefore depends on the form of the f
 formula without x, y and z is one number.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Annotated, Any
@@ -257,6 +257,17 @@ class CellValue:
     def expression(self, symbols: Mapping[str, Any]) -> Any:
         """Return `tree` as a SymPy expression; symbols: {coordinate or number: symbol}."""
         return symbolic(self.tree, symbols)
+
+
+def columns(values: Mapping[str, Given]) -> Iterator[tuple[int, Given]]:
+    """The place of the first number of each value in a row of all numbers, and the value.
+
+    A formula of x, y and z has any number of numbers, also none.
+    """
+    column = 0
+    for name, value in values.items():
+        yield column, value
+        column += len(CellValue(name, value, 3).numbers)
 
 
 def _value(number: Tree | Series | Plane | AtPoints, box: dict[str, float]) -> float:

@@ -205,7 +205,7 @@ def test_a_car_gets_a_scheme_its_cost_and_a_verdict():
     assert "lattice" not in lines
     assert lines["cell, step"][0] == "as given"
     assert lines["walls"][1].startswith("not resolved, and without a wall model")
-    assert lines["accuracy"][0].startswith("not trustworthy: c_d was 3 times too large")
+    assert lines["accuracy"][0].startswith("not trustworthy: c_d was 2.7 times too large")
     assert "Ahmed body, Re 2.78e+06, 40 cells" in lines["accuracy"][1]
     assert lines["GPUs"] == ("1", "of 80 GB")
     assert "GLUPS per GPU" in lines["run time"][1]

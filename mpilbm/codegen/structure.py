@@ -173,10 +173,11 @@ def wall_effects(case: BoundedLattice) -> list[str]:
 def effects_on(boundary: Condition, case: BoundedLattice) -> list[str]:
     """The `wall_effects` that the kernel of a boundary includes.
 
-    One that others read reads none of them: what it would read may not have been staged yet.
+    One that others read reads mirrors alone: what others supply may not have been staged yet.
     """
-    known = wall_effects(case)
-    return [name for name in known if name != "slip"] if boundary.read_by_others else known
+    known, mirrors = wall_effects(case), any(each.mirrors for each in case.boundaries)
+    left_out = boundary.read_by_others and not mirrors
+    return [name for name in known if name != "slip" or not left_out]
 
 
 def _is_read(wall: Condition, case: BoundedLattice) -> bool:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from mpilbm.model.case import Case
 from mpilbm.parallel.slabs import Slab
+from mpilbm.physics.boundaries import Condition
 from mpilbm.physics.boundary_capabilities import Reads
 from mpilbm.solids import Flags, Ints
 from mpilbm.solids.entry_list import EntryList, Writes
@@ -130,7 +131,11 @@ class BodyLinks:
         measured = tuple(Selected(replace(e, writes=Writes.MEASURED), rows) for e, rows in mine)
         conditions = [each.entries.boundary for each in measured]
         read = any(c.capabilities.reads is Reads.CELL and not c.read_by_others for c in conditions)
-        beside = [e for e in lists if case.needs.split or (read and e.boundary.read_by_others)]
+
+        def wanted(of: Condition) -> bool:
+            return case.needs.split or of.mirrors or (read and of.read_by_others)
+
+        beside = [each for each in lists if wanted(each.boundary)]
         cells = np.concatenate([np.empty(0, np.int64), *(m.entries.cells for m in measured)])
         staged = tuple(selected((each, np.isin(each.cells, cells)) for each in beside))
         owners = {owner.place: owner.body for each in lists for owner in each.owners}

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from mpilbm.model.case import BoundedLattice
 from mpilbm.parallel.slabs import Slab
+from mpilbm.physics.boundaries import Condition
 from mpilbm.physics.boundary_capabilities import Reads
 from mpilbm.physics.lattices import Lattice
 from mpilbm.solids import Flags, Ints
@@ -147,14 +148,15 @@ class MirroredLinks:
     For other boundaries in the same cells a population from the mirror image at a free-slip face
     counts as one that streams in, so that the flow at an edge with an outlet equals that in a box
     of twice the width. So does one from a wall model, whose wall returns neither the momentum along
-    it nor that of a half-way wall. Entries of these boundaries are therefore staged before all
-    others, which read the staged populations. A boundary that sets the whole cell sets the links of
-    mirrors too: it reads the staged populations, but they are not written to the field (see
-    Ownership.overruled).
+    it nor that of a half-way wall, see Capabilities.read_by_others. Entries of mirrors are staged
+    first, then those of the other boundaries that are read, which read mirrors alone, and then the
+    rest. A boundary that sets the whole cell sets the links of mirrors too: it reads the staged
+    populations, but they are not written to the field (see Ownership.overruled).
 
     cells   int64 (n,), see `looked_at`
-    places  int64 (n + 1, Q), as kernels read it: the place of each direction in the staging array,
-            or NOT_STAGED; the last row belongs to all other cells
+    places  int64 (2 n + 1, Q), as kernels read it: the place of each direction in the staging
+            array, or NOT_STAGED. The first n rows have the links of all boundaries that are read,
+            the next n those of mirrors; the last row belongs to all other cells
     """
 
     cells: Ints
@@ -169,32 +171,41 @@ class MirroredLinks:
         `more`: lists that read them, but are not staged.
         """
         found = looked_at([*lists, *more])
-        places = np.full((found.size + 1, Q), NOT_STAGED, np.int64)
+        places = np.full((2 * found.size + 1, Q), NOT_STAGED, np.int64)
         if not found.size:
             return cls(found, places)
         cells = np.concatenate([e.cells for e in lists] or [np.empty(0, np.int64)])
-        sizes = np.array([e.cells.size for e in lists], np.int64)
-        mirrors = np.repeat(np.array([e.boundary.read_by_others for e in lists], bool), sizes)
-        mine = np.flatnonzero(mirrors & np.isin(cells, found))
+        sizes = [e.cells.size for e in lists]
+        read = np.repeat(np.array([e.boundary.read_by_others for e in lists], bool), sizes)
+        mirrors = np.repeat(np.array([e.boundary.mirrors for e in lists], bool), sizes)
+        mine = np.flatnonzero(read & np.isin(cells, found))
         entry, i, before = joined([e.links for e in lists])[mine].positions()
-        places[np.searchsorted(found, cells[mine][entry]), i] = start[mine][entry] + before
+        row, place = np.searchsorted(found, cells[mine][entry]), start[mine][entry] + before
+        places[row, i] = place
+        mirrored = mirrors[mine][entry]
+        places[found.size + row[mirrored], i[mirrored]] = place[mirrored]
         return cls(found, places)
 
-    def rows_of(self, cells: Ints) -> NDArray[np.int32]:
-        """The rows in `places` of these cells, int32 (n,)."""
-        place = np.searchsorted(self.cells, cells)
-        known = np.append(self.cells, -1)[place] == cells
-        return np.where(known, place, self.cells.size).astype(np.int32)
+    def rows_of(self, cells: Ints, reader: Condition) -> NDArray[np.int32]:
+        """The rows in `places` of these cells for a boundary that reads them, int32 (n,)."""
+        row, count = np.searchsorted(self.cells, cells), self.cells.size
+        known = np.append(self.cells, -1)[row] == cells
+        return np.where(known, row + count * reader.read_by_others, 2 * count).astype(np.int32)
 
 
 def looked_at(lists: Sequence[EntryList]) -> Ints:
     """The cells with links of which other boundaries read what is staged, int64 (n,), ascending."""
-    mirrored, others = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for each in lists:
-        if each.boundary.read_by_others:
-            mirrored.append(each.cells)
-        elif each.boundary.capabilities.reads is Reads.CELL:
-            others += each.looked_at
-    if len(mirrored) == 1:  # no mirrors: avoid sorting the cells of large bodies
-        return mirrored[0]
-    return np.intersect1d(np.concatenate(mirrored), np.concatenate(others))
+    reading = [each for each in lists if each.boundary.capabilities.reads is Reads.CELL]
+    mirrors = [each for each in lists if each.boundary.mirrors]
+    others = [e for e in lists if e.boundary.read_by_others and not e.boundary.mirrors]
+    after_mirrors = [each for each in reading if not each.boundary.mirrors]
+    last = [each for each in reading if not each.boundary.read_by_others]
+    return np.union1d(_shared_cells(mirrors, after_mirrors), _shared_cells(others, last))
+
+
+def _shared_cells(read: Sequence[EntryList], readers: Sequence[EntryList]) -> Ints:
+    """The cells of lists at which others look, int64 (n,), ascending."""
+    if not read or not readers:  # avoids sorting the cells of large bodies
+        return np.empty(0, np.int64)
+    at = np.concatenate([there for each in readers for there in each.looked_at])
+    return np.intersect1d(np.concatenate([each.cells for each in read]), at)

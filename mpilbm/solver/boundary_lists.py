@@ -56,13 +56,17 @@ class EntryState:
 
 
 class ListRange(NamedTuple):
-    """The entries begin..end of a list, its kernel, and the arrays of this list alone."""
+    """The entries begin..end of a list, its kernel, and the arrays of this list alone.
+
+    read: whether other boundaries read what it stages, see MirroredLinks.
+    """
 
     kernel: str
     writes: Writes
     begin: int
     end: int
     own: Arrays
+    read: bool
 
 
 def by_plane(launch: Launch, ends: Ints, first: int) -> Runner:
@@ -159,7 +163,8 @@ class BoundaryLists:
             own: Arrays = {"own_first": begin, "own_link": first_link}
             own |= ({"state": state.values} if state else {}) | self._of_lists.of(name, e)
             end = begin + e.cells.size
-            self._ranges.append(ListRange(name + e.writes.value, e.writes, begin, end, own))
+            read = e.boundary.read_by_others
+            self._ranges.append(ListRange(name + e.writes.value, e.writes, begin, end, own, read))
             begin = end
         if chained or not (staged or self._stores_populations):
             self._chain(cells[: self._staged])
@@ -272,19 +277,19 @@ class BoundaryLists:
     def rounds(self, key: int, parity: int) -> list[list[Launched]]:
         """The lists of a step in rounds, none of which reads what lists of the same round write.
 
-        Velocities away from the wall come first, and lists that read what mirrors stage last. For
-        layouts that store moments.
+        Velocities away from the wall come first; then lists that read nothing that others stage;
+        then those that read mirrors and are read; and then the rest. For layouts of moments.
         """
         if not self.count:
             return []
         launched, first = self._launches[key], len(self._of_lists.nears)
         written = [each for each in self._ranges if each.writes is not Writes.MEASURED]
-        names = [f"{each.kernel}_{parity}" for each in written if each.begin < each.end]
-        kernels = (self._fluid.program.kernels[name] for name in names)
-        reads = [any(a.name == "mirrors" for a in kernel.arguments) for kernel in kernels]
-        found: list[list[Launched]] = [launched[:first], [], []]
-        for one, late in zip(launched[first:], reads, strict=True):
-            found[1 + late].append(one)
+        ranges = [each for each in written if each.begin < each.end]
+        found: list[list[Launched]] = [launched[:first], [], [], []]
+        for one, of in zip(launched[first:], ranges, strict=True):
+            arguments = self._fluid.program.kernels[f"{of.kernel}_{parity}"].arguments
+            reads = any(argument.name == "mirrors" for argument in arguments)
+            found[1 + (2 - of.read if reads else 0)].append(one)
         return [each for each in found if each]
 
     def again(self, key: int, stream: Stream, begin: int, end: int) -> None:

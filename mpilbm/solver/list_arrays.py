@@ -75,7 +75,7 @@ class ListArrays:
             arrays |= self._moving(entries.motion)
         for end, there in zip(INWARD, entries.looked_at, strict=False):
             if f"slipped{end}" in wanted:
-                arrays[f"slipped{end}"] = upload(self._mirrored.rows_of(there))
+                arrays[f"slipped{end}"] = upload(self._mirrored.rows_of(there, entries.boundary))
         if data := entries.per_link:
             if entries.boundary.capabilities.behind is Behind.VELOCITY:
                 arrays |= self._near(name, entries, data.behind[0])

@@ -9,7 +9,7 @@ from mpilbm.backends import Device, memory
 from mpilbm.case.case import Case
 from mpilbm.codegen.program import FORCE, SHARE
 from mpilbm.codegen.scalar_numbers import material_grid
-from mpilbm.codegen.structure import averaged, wall_effects
+from mpilbm.codegen.structure import averaged, effects_on
 from mpilbm.core.errors import CaseError
 from mpilbm.layouts import AnyGrid
 from mpilbm.layouts.cells import LONGEST_SIDE
@@ -251,7 +251,7 @@ def list_bytes(
             found += a_wall * np.bincount(plane, walls, slab.planes).astype(np.int64)
     tables = [each.motion.table.first.size for each in lists if each.motion and each.cells.size]
     found[0] += value * case.lattice.Q * max(tables, default=0)
-    found[0] += 8 * case.lattice.Q * looked_at(lists).size
+    found[0] += 8 * case.lattice.Q * 2 * looked_at(lists).size
     return found
 
 
@@ -269,7 +269,7 @@ def _rates(case: BoundedLattice, entries: EntryList) -> tuple[int, int, int]:
     reads_cell = boundary.capabilities.reads is Reads.CELL
     moved = len(entries.motion.rows) if entries.motion else 0
     cells = 4 * reads_cell + 12 * len(entries.inward) + 4 * moved
-    if "slip" in wall_effects(case) and reads_cell and not boundary.read_by_others:
+    if "slip" in effects_on(boundary, case) and reads_cell and not boundary.mirrors:
         cells += 4 * (1 + len(entries.inward))
     given = value * entries.given.rows.shape[-1] * entries.given.vary  # else few rows
     started = staged or (entries.writes is Writes.MEASURED and data is not None)

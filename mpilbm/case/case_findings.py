@@ -14,7 +14,7 @@ from mpilbm.case.meetings import meetings
 from mpilbm.case.model import Case
 from mpilbm.case.motions import motions
 from mpilbm.case.scalars import given_values, viscosity_at_centre
-from mpilbm.case.sliding_walls import flow_along_walls
+from mpilbm.case.sliding_walls import flow_along_walls, nodes_along_outlets
 from mpilbm.case.starts import CROSSINGS, late_ramps, stopped_starts, sudden_starts
 from mpilbm.case.velocity_bounds import net_inflow, outward_speed
 from mpilbm.core.units import mach, tau_from_viscosity
@@ -305,6 +305,7 @@ CHECKS = (
     density_at_walls,
     flow_through_walls,
     flow_along_walls,
+    nodes_along_outlets,
     needless_wall_models,
     undamped_sound,
     sudden_starts,

@@ -200,3 +200,34 @@ def test_fluid_that_moves_with_a_half_way_wall_gives_a_warning():
     assert not sliding(0.1, 1e-3, [0.04, 0])
     assert not sliding(0.1, 6e-3, [0.1, 0])
     assert not sliding(0.1, 1e-3, [0.1, 0], wall="full_way")
+
+
+@pytest.mark.parametrize(
+    ("side", "outlet", "warned"),
+    [
+        ("guo", "characteristic", True),
+        ("regularized", "copy", True),
+        ("equilibrium", "characteristic", False),
+        ("full_way", "characteristic", False),
+    ],
+)
+def test_roads_at_nodes_that_meet_an_outlet_give_a_warning(side, outlet, warned):
+    """Those with a warning make the velocity of the edge wrong by more than 40 %."""
+    u = [0.05, 0.0]
+    case = {
+        "lattice": {"name": "D2Q9"},
+        "domain": {"size": [24, 12]},
+        "fluid": {"viscosity": 0.1},
+        "initial": {"u": u},
+        "boundary": [
+            {"name": "equilibrium", "where": ["x-"], "velocity": u},
+            {"name": outlet, "where": ["x+"], "rho": 1.0},
+            {"name": side, "where": ["y-"], "velocity": u},
+            {"name": "free_slip", "where": ["y+"]},
+        ],
+        "run": {"steps": 1},
+    }
+    found = [t for t in warnings_of(parse_case(case, "test.toml")) if "meets x+" in t]
+    assert bool(found) == warned
+    edge = Cluster(case).start().run(600).fields("u")["u"].reshape(12, 24, 2)[0, -1, 0]
+    assert (abs(edge / u[0] - 1) > 0.4) == warned

@@ -170,14 +170,18 @@ def test_mask_with_a_shape_painted_over_it(tmp_path):
     bodies = (
         body(Wall(kind="rock"), mask="rock.npy"),
         body(
-            Wall(kind="wall"), name="cylinder", centre=[2.5, 2, 3], radius=1.1, axis="z", length=5
+            Wall(kind="wall", u=0.0),
+            name="cylinder",
+            centre=[2.5, 2, 3],
+            radius=1.1,
+            axis="z",
+            length=5,
         ),
         body(Wall(kind="wall", u=0.5), name="cylinder", centre=[9, 2, 3], radius=1.1, axis="x"),
     )
-    bodies[1].boundary.numbers = {"u": 0.0}
-    case = make_case(make("lattices", "D3Q19"), (5, 4, 13), "xz", (Wall("y-"), Wall("y+")), bodies)
+    walls = Wall("y-", u=0.0), Wall("y+", u=0.0)
+    case = make_case(make("lattices", "D3Q19"), (5, 4, 13), "xz", walls, bodies)
     case.directory = tmp_path
-    case.boundaries[0].numbers = case.boundaries[1].numbers = {"u": 0.0}
     ids, wanted = compare(case)
 
     counts = survey(case, 3)

@@ -2,27 +2,33 @@
 
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 from mpilbm.core.registry import make
-from mpilbm.physics.boundary_capabilities import Capabilities
+from mpilbm.physics.boundaries import Condition
 from support.slabs import fitting_size
 
 
-class Wall:
-    """Replaces a boundary: `kind` is its structure, `values` its numbers."""
+class Wall(Condition):
+    """A boundary without a name: `kind` is its structure, `given_numbers` its values."""
 
-    capabilities, wall_at, wall_velocity, layer = Capabilities(), "half", None, None
-    mirrors, joins_faces, reflects, conducts, on_site = False, False, False, False, False
-    precedence = ()  # as in the list of boundaries
+    where: tuple[str, ...] = ()  # of any names
+    kind: str
+    given_numbers: dict[str, Any]
 
     def __init__(self, *where, kind="wall", **values):
-        self.where, self.kind, self.numbers = where, kind, values
+        super().__init__(where=where, kind=kind, given_numbers=values)
+
+    @property
+    def precedence(self):
+        """As in the list of boundaries."""
+        return ()
 
     def structure(self):
         return {"name": self.kind}
 
     def values(self):
-        return self.numbers
+        return self.given_numbers
 
 
 def body(boundary, mask=None, label="ball", **shape):

@@ -152,3 +152,17 @@ def test_a_plane_requires_three_dimensions():
     }  # fmt: skip
     with pytest.raises(CaseError, match="a plane requires three dimensions"):
         parse_case(given, "flat.toml")
+
+
+def test_a_plane_in_two_dimensions_is_refused_with_a_coupling():
+    """The coupling asks what the outputs need, before they are found to be wrong."""
+    tables = {
+        "lattice": {"name": "D2Q9"},
+        "domain": {"size": [8, 6], "periodic": [True, True]},
+        "fluid": {"viscosity": 0.1},
+        "coupling": {"name": "shan_chen", "psi": "1-exp(-rho)", "G": -5.0},
+        "output": [{"name": "plane", "every": 1, "normal": "z", "position": 1}],
+        "run": {"steps": 1},
+    }
+    with pytest.raises(CaseError, match="a plane requires three dimensions"):
+        parse_case(tables, "a.toml")

@@ -77,7 +77,9 @@ class ImageOutput(Scheduled):
         return found
 
     def kernels(self, case: Case) -> tuple[str, ...]:
-        """The kernels of its fields; one kernel computes rho and u."""
+        """The kernels of its fields; one kernel computes rho and u. None if there is no part."""
+        if self.part_problems(case):  # other checks of a case with errors ask, too
+            return ()
         if is_sparse(case, self.part(case)):
             return point_roles(case, self.fields)
         own = list(case.own_fields)

@@ -1,6 +1,9 @@
 """Pictures of planes during a run, and films of them."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from threading import Barrier
+from time import sleep
 
 import numpy as np
 import pytest
@@ -8,7 +11,7 @@ from support import image_cases
 
 from mpilbm import CaseError, Simulation
 from mpilbm.case.case import parse_case
-from mpilbm.outputs.drawing import Style, figure_of
+from mpilbm.outputs.drawing import Style, default_style, figure_of
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -108,3 +111,18 @@ def test_a_uniform_field_and_two_dimensions(tmp_path):
 def test_wrong_pictures_are_refused(output, message):
     with pytest.raises(CaseError, match=message):
         parse_case(image_cases.tables(outputs=[output]), "parts.toml")
+
+
+def test_threads_that_draw_at_the_same_time_have_their_own_settings():
+    """Each picture of a run has a thread, and Matplotlib one set of settings for all."""
+    matplotlib = pytest.importorskip("matplotlib")
+    both = Barrier(2)
+
+    def draw(size):
+        both.wait()
+        with default_style(**{"font.size": size}):
+            sleep(0.05)
+            return matplotlib.rcParams["font.size"]
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(draw, (7, 11))) == [7, 11]

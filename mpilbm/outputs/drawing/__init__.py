@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from textwrap import wrap
+from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -29,6 +30,7 @@ SPIKE = 3.0  # the range of all values is shown up to so many times that of the 
 MOST_OUTSIDE = 1 / 5  # of all points; more are no spike, but a decay
 MARGIN = 0.2  # least margin around the last half, relative to its largest value
 BACK = {"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 1}  # of a note on curves
+SETTING = RLock()  # Matplotlib's settings belong to the process, and several threads draw
 
 
 @contextmanager
@@ -36,11 +38,12 @@ def default_style(**settings: Any) -> Iterator[None]:
     """Matplotlib's defaults with these settings, so that a figure does not depend on others.
 
     What the program has set, and a file matplotlibrc of the current folder, which can make
-    Matplotlib start LaTeX, have no effect on figures that are made and saved inside.
+    Matplotlib start LaTeX, have no effect on figures that are made and saved inside. One thread
+    at a time is inside.
     """
     import matplotlib
 
-    with matplotlib.rc_context():
+    with SETTING, matplotlib.rc_context():
         matplotlib.rcdefaults()
         parameters: Any = matplotlib.rcParams  # the names of its keys are literal types
         parameters.update(settings)
